@@ -66,7 +66,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/gen/version.h
 
 define archive
 $(BUILD)/$(1).a: $(call objects,$(filter-out target/main.c,$(wildcard $(dir_$(1))/*.c)))
-	@rm -f $$@
+	@mkdir -p $$(@D); rm -f $$@
 	@ar rcs $$@ $$^
 endef
 $(foreach f,$(floors),$(eval $(call archive,$(f))))
