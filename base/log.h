@@ -49,9 +49,9 @@ void log_line(enum log_level level, const char *fmt, ...)
 #define LOG_PEER_BURST 10
 
 struct log_limit {
-	uint64_t second;   /* CLOCK_MONOTONIC, whole seconds */
-	uint32_t count;	   /* lines in that second */
-	uint32_t dropped;  /* lines not written since the last one that was */
+	_Atomic uint64_t second;  /* CLOCK_MONOTONIC, whole seconds */
+	_Atomic uint32_t count;	  /* lines in that second */
+	_Atomic uint32_t dropped; /* lines not written since the last one that was */
 };
 
 /* True when this line may be written; says on its own how many were dropped. */
