@@ -1,0 +1,237 @@
+/*
+ * The store interface: what lies under a LUN.
+ *
+ * A store knows bytes, not SCSI.  It is opened once (control thread) and
+ * serves every reactor at once through a channel per reactor, which holds that
+ * reactor's ring registrations, buffers and counters.
+ *
+ *	backing_open -> backing_attach on each reactor -> backing_submit ...
+ *	-> backing_detach on each reactor -> backing_close
+ *
+ * A request completes exactly once, on the reactor that submitted it, never
+ * inside backing_submit(); both are asserted in the wrapper (backing.c).  The
+ * wrapper also judges range and alignment against bk_limits, so that no store
+ * does, and emulates what a store does not do natively (write zeroes, compare
+ * and write, copy range, block status of a store that does not know).
+ *
+ * To add a store: one file with a struct backing_ops, one row in
+ * backing_table[] (backing.c), its option rows beside its settings.
+ */
+#ifndef BACKING_BACKING_H
+#define BACKING_BACKING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/err.h"
+#include "base/list.h"
+#include "base/reactor.h"
+#include "backing/settings.h"
+
+/* ---- what a store is like ---- */
+
+/*
+ * The only source of READ CAPACITY and of VPD B0, B1 and B2.  Constant while
+ * the store is open, but for size_bytes, which backing_resize() raises.
+ */
+struct bk_limits {
+	uint64_t size_bytes;	     /* a multiple of block_size */
+	uint32_t block_size;	     /* bytes */
+	uint32_t physical_block_size;/* bytes, 512..4096 */
+	uint32_t io_optimal;	     /* bytes; 0: not known */
+	uint64_t unmap_max;	     /* bytes in one UNMAP request; 0: no UNMAP */
+	uint32_t unmap_granularity;  /* bytes, a power of two <= 1 MiB */
+	uint64_t write_zeroes_max;   /* bytes in one request */
+	uint32_t atomic_max;	     /* bytes written all or not at all; 0: one block */
+	bool unmapped_reads_zero;    /* LBPRZ */
+	bool write_zeroes_unmaps;    /* BK_MAY_UNMAP frees space */
+	bool volatile_cache;	     /* a completed write may need BK_FLUSH (WCE) */
+	bool read_only;
+	bool rotational;
+	bool knows_status;	     /* BK_STATUS tells mapped from unmapped */
+};
+
+/* ---- requests ---- */
+
+enum bk_op {
+	BK_READ,
+	BK_WRITE,
+	BK_FLUSH,	 /* every write completed before is durable after */
+	BK_UNMAP,	 /* afterwards reads give zeros if limits say so */
+	BK_WRITE_ZEROES, /* BK_MAY_UNMAP: by freeing, where that reads as zero */
+	BK_COMPARE_AND_WRITE, /* iov: first len bytes to compare, then len to write */
+	BK_COPY_RANGE,	 /* from src_off of the same store */
+	BK_STATUS,	 /* extents from off on */
+	BK_NOPS,
+};
+
+enum bk_flag {
+	BK_FUA = 1u << 0,	 /* durable before done */
+	BK_MAY_UNMAP = 1u << 1,
+	BK_DONT_CACHE = 1u << 2, /* DPO: the data will not be read again soon */
+};
+
+enum bk_status {
+	BK_MAPPED,
+	BK_UNMAPPED,
+};
+
+struct bk_extent {
+	uint64_t off, len;	/* bytes */
+	uint8_t status;		/* enum bk_status */
+};
+
+struct bk_channel;
+
+/*
+ * A request; embedded in its owner.  The caller fills the first part and may
+ * not touch it until done.  The buffers stay valid until done, unless the
+ * channel says write_inline and op is BK_WRITE: then they are not looked at
+ * after backing_submit() has returned, so that data may be written straight
+ * from a receive area.
+ */
+struct bk_req {
+	uint8_t op;		/* enum bk_op */
+	uint8_t flags;		/* enum bk_flag */
+	uint16_t iovcnt;
+	uint32_t nextents_max;	/* BK_STATUS: room in extents */
+	uint64_t off, len;	/* bytes, multiples of block_size */
+	const struct iovec *iov;/* covers len bytes (READ, WRITE); 2*len (C&W) */
+	uint64_t src_off;	/* BK_COPY_RANGE */
+	struct bk_extent *extents; /* BK_STATUS */
+	void (*done)(struct bk_req *req);
+
+	/* the result */
+	int err;		/* 0 or a positive errno; EILSEQ: miscompare;
+				 * EBADMSG: checksum; ENOSPC; EIO; ESTALE: gone */
+	uint32_t nextents;
+	uint64_t bad_off;	/* first bad byte (miscompare, medium error), from off */
+
+	/* the wrapper's and the store's */
+	struct bk_channel *channel;
+	struct reactor_work work;
+	struct reactor_op op_ring;
+	struct bk_req *parent;
+	uint64_t pos;
+	uint32_t step, iov_pos;
+	struct iovec iov_rest[2];
+	void *store_private[4];
+	uint64_t submit_ns;
+	bool in_flight;
+};
+
+/* ---- a store ---- */
+
+struct backing;
+
+struct backing_ops {
+	const char *name;	/* "file", "block", "memory", "fault" */
+	size_t backing_size;	/* of the struct that begins with struct backing */
+	size_t channel_size;	/* of the struct that begins with struct bk_channel */
+	uint32_t native;	/* 1u << bk_op that the store does itself */
+
+	/* Control thread; may block.  0 or -errno with a text.  Fills
+	 * backing->limits.  On error nothing is left open. */
+	int (*open)(struct backing *backing, const struct backing_settings *settings,
+		    struct err *err);
+	void (*close)(struct backing *backing);
+	/* Control thread: look at the size again with these settings. */
+	int (*resize)(struct backing *backing, const struct backing_settings *settings,
+		      struct err *err);
+	/* On the reactor. */
+	int (*attach)(struct bk_channel *channel, struct err *err);
+	void (*detach)(struct bk_channel *channel);
+	/* On the reactor: exactly one bk_complete() later, not from here. */
+	void (*submit)(struct bk_channel *channel, struct bk_req *req);
+};
+
+struct bk_stats {
+	uint64_t ops[BK_NOPS], bytes[BK_NOPS], errors[BK_NOPS];
+	uint64_t inline_ops, ring_ops;	/* how requests were served */
+	uint64_t unaligned;		/* writes not aligned to the physical block */
+};
+
+/* One reactor's access to a store.  Stores extend it. */
+struct bk_channel {
+	struct backing *backing;
+	struct reactor *reactor;
+	uint32_t in_flight;
+	bool write_inline;	/* see struct bk_req */
+	struct bk_stats stats;
+};
+
+struct backing {
+	const struct backing_ops *ops;
+	struct bk_limits limits; /* size_bytes: read by __atomic, see below */
+	char *name;		/* for log lines: the path, or "memory" */
+	bool broken;		/* the store died: everything fails with ESTALE */
+	struct bk_channel *channel[REACTORS_MAX];
+};
+
+/* Control thread.  Opens what the settings name: a path of a regular file or a
+ * block device by what it is, no path: memory. */
+int backing_open(const struct backing_settings *settings, struct backing **out,
+		 struct err *err);
+/* All channels must be detached. */
+void backing_close(struct backing *backing);
+/* Control thread.  Takes over a new size (raised `size`, grown file); 1 when
+ * the capacity changed, 0 when not, -errno when refused. */
+int backing_resize(struct backing *backing, const struct backing_settings *settings,
+		   struct err *err);
+
+/* On the reactor. */
+struct bk_channel *backing_attach(struct backing *backing, struct reactor *reactor,
+				  struct err *err);
+void backing_detach(struct bk_channel *channel); /* nothing in flight */
+
+static inline uint64_t backing_size(const struct backing *backing)
+{
+	return __atomic_load_n(&backing->limits.size_bytes, __ATOMIC_RELAXED);
+}
+
+/*
+ * On the channel's reactor.  Everything is judged first: a request outside of
+ * the store ends with ERANGE, one that a read-only store cannot do with EROFS.
+ */
+void backing_submit(struct bk_channel *channel, struct bk_req *req);
+
+/* For stores: the request is done; may be called in submit (the wrapper defers
+ * the caller's done) or later. */
+void bk_complete(struct bk_req *req, int err);
+
+/* Where the canonical path of a store is kept: the key of its identity. */
+int backing_canonical_path(const char *path, char *out, size_t cap, struct err *err);
+
+/* ---- the fault filter, for tests ---- */
+
+enum fault_kind {
+	FAULT_ERROR,	   /* complete with err instead of doing it */
+	FAULT_DELAY,	   /* do it after delay_ms */
+	FAULT_STUCK,	   /* never complete until fault_release() */
+	FAULT_TORN_WRITE,  /* the first half of a write, then err */
+	FAULT_LOST_WRITE,  /* acknowledge and do nothing */
+	FAULT_POWER_CUT,   /* from here on all fails; unflushed writes are undone */
+};
+
+struct fault_rule {
+	uint32_t ops;		/* 1u << bk_op it is about */
+	uint8_t kind;
+	uint64_t nth;		/* the nth such operation, from 1 */
+	bool for_ever;		/* and each one after it */
+	int err;
+	uint32_t delay_ms;
+	uint64_t off, len;	/* only those that touch this range; len 0: all */
+};
+
+#define FAULT_RULES_MAX 16
+
+/* Puts the filter in front of inner, which it then owns. */
+int fault_open(struct backing *inner, const struct fault_rule *rules,
+	       unsigned int nrules, struct backing **out, struct err *err);
+/* Replaces the rules; any thread. */
+void fault_set(struct backing *fault, const struct fault_rule *rules, unsigned int nrules);
+/* Lets every stuck request go on; any thread. */
+void fault_release(struct backing *fault);
+
+#endif

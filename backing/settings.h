@@ -1,0 +1,48 @@
+/*
+ * The settings of a store, and their option rows.
+ *
+ * The rows are in settings.c; config/ fills the struct from the words of a
+ * `lun` block, `quintain serve IMAGE` from its options.  To add one: a field
+ * here and a row there.
+ */
+#ifndef BACKING_SETTINGS_H
+#define BACKING_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/option.h"
+
+enum backing_kind {
+	BACKING_KIND_BLOCK,   /* a file or a block device, by what path is */
+	BACKING_KIND_RAMDISK, /* memory, gone with the daemon */
+};
+
+enum backing_cache {
+	BACKING_CACHE_WRITE_BACK,    /* volatile until a flush (WCE = 1) */
+	BACKING_CACHE_WRITE_THROUGH, /* durable before a write completes (WCE = 0) */
+	BACKING_CACHE_UNSAFE,	     /* flushes are acknowledged and not done */
+};
+
+enum backing_direct {
+	BACKING_DIRECT_AUTO, /* the store picks, and logs what it picked */
+	BACKING_DIRECT_YES,
+	BACKING_DIRECT_NO,
+};
+
+/* Rows: backing_options[].  Everything here may be left at its default. */
+struct backing_settings {
+	const char *path;	  /* file or block device; NULL for memory */
+	uint8_t backend;	  /* enum backing_kind */
+	uint64_t size;		  /* bytes; 0: what the file or device has */
+	uint32_t block_size;	  /* logical block: 512 or 4096 */
+	uint32_t physical_block_size; /* 512..4096, >= block_size */
+	uint8_t cache;		  /* enum backing_cache */
+	uint8_t direct;		  /* enum backing_direct */
+	bool thin;
+	bool read_only;
+};
+
+extern const struct option_spec backing_options[];
+
+#endif
