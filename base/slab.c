@@ -62,7 +62,6 @@ void slab_destroy(struct slab *slab)
 {
 	if (!slab)
 		return;
-	assert(slab->nfree == slab->fresh);
 	unmap(slab->memory, slab->size * slab->count);
 	unmap(slab->free, sizeof(*slab->free) * slab->count);
 	free(slab);
