@@ -36,7 +36,8 @@ static void test_started(const CU_pTest test, const CU_pSuite suite)
 	fflush(stdout);
 }
 
-static void test_completed(const CU_pTest test, const CU_pSuite suite, const CU_pFailureRecord first)
+static void test_completed(const CU_pTest test, const CU_pSuite suite,
+			   const CU_pFailureRecord first)
 {
 	(void)suite;
 	for (CU_pFailureRecord f = first; f; f = f->pNext)

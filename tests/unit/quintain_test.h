@@ -28,12 +28,14 @@ struct test {
 	void (*run)(void);
 };
 
+/* clang-format off */
 #define TEST(function) { #function, function }
+/* clang-format on */
 
-#define TEST_MAIN(table)                                                                          \
-	int main(int argc, char **argv)                                                            \
-	{                                                                                          \
-		return test_main(argc, argv, table, sizeof(table) / sizeof(table[0]));             \
+#define TEST_MAIN(table)                                                               \
+	int main(int argc, char **argv)                                                \
+	{                                                                              \
+		return test_main(argc, argv, table, sizeof(table) / sizeof(table[0])); \
 	}
 
 int test_main(int argc, char **argv, const struct test *tests, size_t ntests);
