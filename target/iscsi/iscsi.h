@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "base/reactor.h"
 #include "target/iscsi/view.h"
+#include "target/iscsi/wire.h"
 #include "target/scsi/scsi.h"
 
 struct iscsi_server;
