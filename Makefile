@@ -50,6 +50,7 @@ all: libs $(BUILD)/quintain
 libs: $(call archives,target)
 .PHONY: all libs run test deps install clean check format fuzz test-guest test-threads tests fuzzers FORCE
 .DELETE_ON_ERROR:
+.SECONDARY:
 
 # Objects and archives. A change of compiler or flags rebuilds all of them; a
 # new version only what includes "version.h" (QUINTAIN_VERSION).
