@@ -5,7 +5,7 @@
  * its length at once or waits its turn in a queue; when the pool runs low the
  * connections stop reading, no command fails.
  *
- * Pieces come in three sizes (BUFPOOL_CLASSES), each page aligned, so that
+ * Pieces come in three sizes (4, 64 and 512 KiB), each page aligned, so that
  * they serve O_DIRECT; a transfer uses pieces of one size.  The memory is
  * touched only when used; a piece that was freed last is taken first, as it is
  * warm in the cache.
@@ -41,8 +41,9 @@ struct buf {
 	uint32_t iovcnt;	/* 0: holds nothing */
 	uint32_t len;		/* bytes */
 	uint8_t class;
-	bool from_reserve;
-	struct list wait_link;
+	uint8_t use;		/* enum bufpool_use */
+	struct list wait_link;	/* on no list: does not wait */
+	uint64_t ticket;	/* place in the queue */
 	void (*ready)(struct buf *buf);
 };
 
@@ -52,6 +53,7 @@ struct buf {
 enum bufpool_use {
 	BUFPOOL_DRAINS,
 	BUFPOOL_NEEDS_PEER,
+	BUFPOOL_USES
 };
 
 int bufpool_create(uint64_t bytes, struct bufpool **out, struct err *err);

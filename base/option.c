@@ -26,9 +26,7 @@ static const char *unit_of(const struct option_spec *row)
 
 static bool in_bounds(const struct option_spec *row, uint64_t value)
 {
-	if (row->min == 0 && row->max == 0)
-		return true;
-	return value >= row->min && value <= row->max;
+	return value >= row->min && (row->max == 0 || value <= row->max);
 }
 
 /* ---- bool ---- */
@@ -210,11 +208,13 @@ static void choice_format(const struct option_spec *row, const void *field, char
 static int string_set(const struct option_spec *row, void *field, const char *value,
 		      struct err *err)
 {
+	uint64_t max = row->max ? row->max : ERR_TEXT_MAX;
+
 	if (!in_bounds(row, strlen(value)))
 		return err_set(err, EINVAL,
 			       "%s: %s is not valid: a text of %" PRIu64 "..%" PRIu64
 			       " characters",
-			       row->key, *value ? value : "\"\"", row->min, row->max);
+			       row->key, *value ? value : "\"\"", row->min, max);
 	*(const char **)field = value;
 	return 0;
 }

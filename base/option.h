@@ -21,7 +21,7 @@
 
 enum option_type {
 	OPTION_BOOL,	/* bool: yes|no, on|off, true|false, 1|0 */
-	OPTION_UINT,	/* uint32_t, min..max; may have a unit */
+	OPTION_UINT,	/* uint32_t, min..max; unit "bytes" takes suffixes too */
 	OPTION_SIZE,	/* uint64_t bytes; suffixes K M G T P are powers of 1024 */
 	OPTION_CHOICE,	/* uint8_t: the index in choices */
 	OPTION_STRING,	/* const char *, in the configuration's arena */
@@ -41,7 +41,7 @@ struct option_spec {
 	enum option_reload reload;
 	size_t offset;		/* in the struct that the table fills */
 	const char *def;	/* the default, as it would be written; NULL: unset */
-	uint64_t min, max;	/* UINT, SIZE; string length for STRING; 0,0: any */
+	uint64_t min, max;	/* UINT, SIZE; string length for STRING; max 0: any */
 	const char *const *choices;	/* CHOICE: NULL-terminated */
 	const char *unit;	/* for messages and the manual: "ms", "bytes", "" */
 	const char *summary;	/* one line, no full stop */
