@@ -49,9 +49,10 @@ within() {
     done
 }
 # host WORD...: has the host run tests/guest/target WORD... and tells its status.
+# Standard input is the line to the host, in both directions.
 host() {
     local status
-    echo "GUEST-HOST $*"
+    echo "GUEST-HOST $*" >&0
     read -r status
     return "$status"
 }

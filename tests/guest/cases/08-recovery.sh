@@ -20,7 +20,8 @@ for round in 1 2; do
     check "target_starts_$round" host start
     check "session_is_back_$round" within 60 logged_in
 done
-check fio_saw_no_error_and_verified_all wait $fio
+wait $fio
+check fio_saw_no_error_and_verified_all test $? = 0
 tail -n 20 /tmp/fio.log | sed 's/^/# /'
 check session_is_up logged_in
 finish
