@@ -59,7 +59,9 @@ int reactor_start(const struct reactor_config *config, struct reactor **out,
  * Control thread.  Ends the loop and joins the thread.  Everything that lives
  * on the reactor must be gone: file descriptors closed, operations completed.
  * When operations are still in flight (a stuck disk) the thread is left
- * behind and -EBUSY is returned.
+ * behind and -EBUSY is returned; it may be tried again.  No other thread may
+ * be within reactor_send() to it: reactors that sent to it are asked something
+ * by reactor_call(), or stopped, first.
  */
 int reactor_stop(struct reactor *reactor, unsigned int timeout_ms);
 
