@@ -11,8 +11,11 @@
  * A request completes exactly once, on the reactor that submitted it, never
  * inside backing_submit(); both are asserted in the wrapper (backing.c).  The
  * wrapper also judges range and alignment against bk_limits, so that no store
- * does, and emulates what a store does not do natively (write zeroes, compare
- * and write, copy range, block status of a store that does not know).
+ * does, and does for a store what it does not do natively: writes zeros, makes a
+ * BK_FUA write durable by a flush behind it, and tells the block status of a
+ * store that does not know (all mapped).  `cache write-through` is BK_FUA on
+ * everything that changes data, `cache unsafe` drops flushes and BK_FUA; both
+ * are the wrapper's, no store looks at them.
  *
  * To add a store: one file with a struct backing_ops, one row in
  * backing_table[] (backing.c), its option rows beside its settings.
@@ -22,6 +25,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <sys/uio.h>
 
 #include "base/err.h"
@@ -33,7 +37,7 @@
 
 /*
  * The only source of READ CAPACITY and of VPD B0, B1 and B2.  Constant while
- * the store is open, but for size_bytes, which backing_resize() raises.
+ * the store is open, but for size_bytes, which backing_resize() changes.
  */
 struct bk_limits {
 	uint64_t size_bytes;	     /* a multiple of block_size */
@@ -60,9 +64,9 @@ enum bk_op {
 	BK_FLUSH,	 /* every write completed before is durable after */
 	BK_UNMAP,	 /* afterwards reads give zeros if limits say so */
 	BK_WRITE_ZEROES, /* BK_MAY_UNMAP: by freeing, where that reads as zero */
-	BK_COMPARE_AND_WRITE, /* iov: first len bytes to compare, then len to write */
-	BK_COPY_RANGE,	 /* from src_off of the same store */
-	BK_STATUS,	 /* extents from off on */
+	BK_STATUS,	 /* what of off..off+len is mapped: extents in order, without
+			  * gaps, from off on; at least one, as many as there is
+			  * room for or as is quick to tell */
 	BK_NOPS,
 };
 
@@ -90,6 +94,9 @@ struct bk_channel;
  * channel says write_inline and op is BK_WRITE: then they are not looked at
  * after backing_submit() has returned, so that data may be written straight
  * from a receive area.
+ *
+ * With O_DIRECT the buffers should be page aligned, as those of a bufpool are;
+ * others are served through the page cache.
  */
 struct bk_req {
 	uint8_t op;		/* enum bk_op */
@@ -97,28 +104,36 @@ struct bk_req {
 	uint16_t iovcnt;
 	uint32_t nextents_max;	/* BK_STATUS: room in extents */
 	uint64_t off, len;	/* bytes, multiples of block_size */
-	const struct iovec *iov;/* covers len bytes (READ, WRITE); 2*len (C&W) */
-	uint64_t src_off;	/* BK_COPY_RANGE */
+	const struct iovec *iov;/* covers len bytes (READ, WRITE) */
 	struct bk_extent *extents; /* BK_STATUS */
 	void (*done)(struct bk_req *req);
 
 	/* the result */
-	int err;		/* 0 or a positive errno; EILSEQ: miscompare;
-				 * EBADMSG: checksum; ENOSPC; EIO; ESTALE: gone */
+	int err;		/* 0 or a positive errno: ERANGE, EINVAL, EROFS and
+				 * EOPNOTSUPP of the judgement; ENOSPC; EIO;
+				 * EBADMSG: checksum; ESTALE: the store is gone */
 	uint32_t nextents;
-	uint64_t bad_off;	/* first bad byte (miscompare, medium error), from off */
+	uint64_t bad_off;	/* BK_READ, EIO: bytes from off that could be read */
 
-	/* the wrapper's and the store's */
+	/* the wrapper's */
 	struct bk_channel *channel;
-	struct reactor_work work;
-	struct reactor_op op_ring;
-	struct bk_req *parent;
-	uint64_t pos;
-	uint32_t step, iov_pos;
-	struct iovec iov_rest[2];
-	void *store_private[4];
-	uint64_t submit_ns;
+	struct reactor_work work; /* calls done outside of submit */
+	struct bk_asked {	/* what the caller filled, while the wrapper has */
+		uint64_t off, len; /* other steps done under this request */
+		const struct iovec *iov;
+		uint16_t iovcnt;
+		uint8_t op;
+	} asked;
 	bool in_flight;
+	bool writes_zeros;	/* a BK_WRITE of zeros: not inline, there is more */
+	bool then_flush;
+	/* the store's */
+	struct reactor_op ring_op;
+	struct reactor_msg msg;
+	struct list link;
+	struct iovec rest;
+	uint64_t pos;		/* bytes done */
+	void *store_private;
 };
 
 /* ---- a store ---- */
@@ -129,20 +144,27 @@ struct backing_ops {
 	const char *name;	/* "file", "block", "memory", "fault" */
 	size_t backing_size;	/* of the struct that begins with struct backing */
 	size_t channel_size;	/* of the struct that begins with struct bk_channel */
-	uint32_t native;	/* 1u << bk_op that the store does itself */
+	uint32_t native;	/* 1u << bk_op that the store does itself; READ, WRITE
+				 * and FLUSH must be among them */
 
-	/* Control thread; may block.  0 or -errno with a text.  Fills
-	 * backing->limits.  On error nothing is left open. */
+	/* Serves what the settings name?  type is the S_IFMT of path, S_IFREG
+	 * when there is nothing yet, 0 without a path.  NULL: never by settings. */
+	bool (*serves)(const struct backing_settings *settings, mode_t type);
+
+	/* Control thread; may block.  0 or -errno with a text.  Finds block sizes
+	 * and read_only in backing->limits and fills the rest; size_bytes need
+	 * not be a multiple of the block.  On error nothing is left open. */
 	int (*open)(struct backing *backing, const struct backing_settings *settings,
 		    struct err *err);
 	void (*close)(struct backing *backing);
-	/* Control thread: look at the size again with these settings. */
+	/* Control thread: look at the size again with these settings; it is left
+	 * to the wrapper to take it over. */
 	int (*resize)(struct backing *backing, const struct backing_settings *settings,
-		      struct err *err);
+		      uint64_t *size_bytes, struct err *err);
 	/* On the reactor. */
 	int (*attach)(struct bk_channel *channel, struct err *err);
 	void (*detach)(struct bk_channel *channel);
-	/* On the reactor: exactly one bk_complete() later, not from here. */
+	/* On the reactor: exactly one bk_complete() for it, here or later. */
 	void (*submit)(struct bk_channel *channel, struct bk_req *req);
 };
 
@@ -157,6 +179,7 @@ struct bk_channel {
 	struct backing *backing;
 	struct reactor *reactor;
 	uint32_t in_flight;
+	uint32_t submitting;	/* depth of backing_submit() */
 	bool write_inline;	/* see struct bk_req */
 	struct bk_stats stats;
 };
@@ -165,7 +188,9 @@ struct backing {
 	const struct backing_ops *ops;
 	struct bk_limits limits; /* size_bytes: read by __atomic, see below */
 	char *name;		/* for log lines: the path, or "memory" */
-	bool broken;		/* the store died: everything fails with ESTALE */
+	uint8_t cache;		/* enum backing_cache */
+	bool broken;		/* the store died: everything fails with ESTALE; atomic */
+	struct bk_stats past;	/* of channels that are gone */
 	struct bk_channel *channel[REACTORS_MAX];
 };
 
@@ -185,6 +210,15 @@ struct bk_channel *backing_attach(struct backing *backing, struct reactor *react
 				  struct err *err);
 void backing_detach(struct bk_channel *channel); /* nothing in flight */
 
+/* Control thread, as attach and detach are called from there: the sum. */
+void backing_stats(const struct backing *backing, struct bk_stats *out);
+
+/* Any thread. */
+static inline bool backing_broken(const struct backing *backing)
+{
+	return __atomic_load_n(&backing->broken, __ATOMIC_RELAXED);
+}
+
 static inline uint64_t backing_size(const struct backing *backing)
 {
 	return __atomic_load_n(&backing->limits.size_bytes, __ATOMIC_RELAXED);
@@ -197,10 +231,17 @@ static inline uint64_t backing_size(const struct backing *backing)
 void backing_submit(struct bk_channel *channel, struct bk_req *req);
 
 /* For stores: the request is done; may be called in submit (the wrapper defers
- * the caller's done) or later. */
+ * the caller's done) or later.  err is a positive errno. */
 void bk_complete(struct bk_req *req, int err);
 
-/* Where the canonical path of a store is kept: the key of its identity. */
+/* For stores, instead of bk_complete(): the wrapper does this BK_WRITE_ZEROES
+ * by writes of zeros, one BK_WRITE after the other. */
+void bk_write_zeros(struct bk_req *req);
+
+/*
+ * The path of a store without symbolic links and "..", the key of its
+ * identity.  The file itself may be missing, its directory may not.
+ */
 int backing_canonical_path(const char *path, char *out, size_t cap, struct err *err);
 
 /* ---- the fault filter, for tests ---- */

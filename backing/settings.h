@@ -36,11 +36,16 @@ struct backing_settings {
 	uint8_t backend;	  /* enum backing_kind */
 	uint64_t size;		  /* bytes; 0: what the file or device has */
 	uint32_t block_size;	  /* logical block: 512 or 4096 */
-	uint32_t physical_block_size; /* 512..4096, >= block_size */
+	uint32_t physical_block_size; /* a power of two >= block_size; reported
+				       * as 4096 when it is more */
 	uint8_t cache;		  /* enum backing_cache */
 	uint8_t direct;		  /* enum backing_direct */
 	bool thin;
 	bool read_only;
+
+	/* No row; the caller's.  This disk has been served before, so that a file
+	 * that is missing is lost or not mounted: do not begin it anew. */
+	bool must_exist;
 };
 
 extern const struct option_spec backing_options[];

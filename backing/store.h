@@ -1,0 +1,37 @@
+/*
+ * What the files of this folder share and nobody else needs: the stores of
+ * backing_table[], and the locks on what they open.
+ */
+#ifndef BACKING_STORE_H
+#define BACKING_STORE_H
+
+#include "backing/backing.h"
+
+extern const struct backing_ops file_ops;   /* file.c */
+extern const struct backing_ops block_ops;  /* block.c */
+extern const struct backing_ops memory_ops; /* memory.c */
+extern const struct backing_ops fault_ops;  /* fault.c */
+
+/* A zeroed struct of a store with name and block sizes set, unopened; NULL
+ * without memory. */
+struct backing *backing_alloc(const struct backing_ops *ops, const char *name);
+/* Frees it; the store is closed or was never opened. */
+void backing_free(struct backing *backing);
+
+/* Marks the store as gone and says so once; everything fails from now on. */
+void backing_set_broken(struct backing *backing, int err);
+
+/* The errors by which a file or device says that it is gone for good. */
+bool backing_err_is_gone(int err);
+
+/*
+ * Locks all of the open file against other daemons, and the other LUNs of this
+ * one: an OFD lock (fcntl(2)), which lives as long as the open file.  Readers
+ * share.  -EBUSY with a text that says who cannot and why.
+ */
+int lock_file(int fd, const char *path, bool read_only, struct err *err);
+
+/* The text for a block device that open(2) with O_EXCL refused: what has it. */
+int lock_device_busy(const char *path, struct err *err);
+
+#endif
