@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 
 #include "base/arena.h"
+#include "target/iscsi/names.h"
 #include "target/iscsi/settings.h"
 
 struct iscsi_target;	/* session.h: lives from its first view to its last session */
@@ -121,9 +122,5 @@ const struct iscsi_target_port *iscsi_target_port(const struct iscsi_target_view
 bool iscsi_auth_name_matches(const struct iscsi_auth_group *group, const char *initiator);
 bool iscsi_auth_address_matches(const struct iscsi_auth_group *group,
 				const struct sockaddr_storage *peer);
-
-/* RFC 7143 4.2.7: iqn., eui., naa. forms, allowed characters, length.  Writes
- * the lower-case form; 0 or -EINVAL with what is wrong. */
-int iscsi_name_normalize(const char *name, char *out, size_t cap, struct err *err);
 
 #endif
