@@ -1,0 +1,167 @@
+/* Life and end of what is served: see running.h. */
+#include "target/running.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "target/flush.h"
+
+/* Submissions between two entries into the kernel; a power of two. */
+#define RING_ENTRIES 4096
+/* Data buffers of a reactor where the configuration does not say. */
+#define BUFFER_BYTES_DEFAULT (128u << 20)
+/* Of running_stop()'s time, what is kept for flushing and closing. */
+#define STOP_FLUSH_SHARE 3
+
+/* ---- start ---- */
+
+/* The CPUs that this process may use; their number. */
+static unsigned int cpus_allowed(int cpus[REACTORS_MAX])
+{
+	unsigned int n = 0;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		for (int cpu = 0; cpu < CPU_SETSIZE && n < REACTORS_MAX; cpu++)
+			if (CPU_ISSET(cpu, &set))
+				cpus[n++] = cpu;
+	if (n == 0) {
+		cpus[0] = -1;	/* more CPUs than the set holds: not pinned */
+		n = 1;
+	}
+	return n;
+}
+
+/* An eighth of the memory for all reactors, where that is less than the default. */
+static uint64_t buffer_bytes(const struct config *config, unsigned int nreactors)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+	uint64_t bytes = config->global.buffer_memory, share;
+
+	if (bytes != 0)
+		return bytes;
+	bytes = BUFFER_BYTES_DEFAULT;
+	if (pages > 0 && page > 0) {
+		share = (uint64_t)pages * (uint64_t)page / 8 / nreactors;
+		bytes = share < bytes ? share : bytes;
+	}
+	return bytes < BUFPOOL_BYTES_MIN ? BUFPOOL_BYTES_MIN : bytes;
+}
+
+static void reactors_stop(struct running *run)
+{
+	while (run->nreactors > 0)
+		reactor_stop(run->reactors[--run->nreactors], 1000);
+}
+
+static int reactors_start(struct running *run, const struct config *config, struct err *err)
+{
+	int cpus[REACTORS_MAX];
+	unsigned int ncpus = cpus_allowed(cpus), wanted = config->global.reactors;
+	int rc;
+
+	if (wanted == 0 || wanted > REACTORS_MAX)
+		wanted = wanted == 0 ? ncpus : REACTORS_MAX;
+	for (unsigned int i = 0; i < wanted; i++) {
+		struct reactor_config one = {
+			.index = i,
+			.cpu = cpus[i % ncpus],
+			.ring_entries = RING_ENTRIES,
+			.buffer_bytes = buffer_bytes(config, wanted),
+			.spin_us = config->global.spin_us,
+		};
+
+		rc = reactor_start(&one, &run->reactors[i], err);
+		if (rc < 0) {
+			reactors_stop(run);
+			return rc;
+		}
+		run->cpus[i] = one.cpu;
+		run->nreactors = i + 1;
+	}
+	return 0;
+}
+
+int running_start(struct running *run, const struct config *config, struct err *err)
+{
+	char directory[4096];
+	int rc;
+
+	memset(run, 0, sizeof(*run));
+	list_init(&run->luns);
+	list_init(&run->targets);
+	rc = reactor_probe(err);
+	if (rc == 0)
+		rc = config_state_dir(config, directory, sizeof(directory), err);
+	if (rc == 0)
+		rc = state_open(directory, &run->state, err);
+	if (rc < 0)
+		return rc;
+	rc = reactors_start(run, config, err);
+	if (rc < 0)
+		goto fail;
+	rc = iscsi_server_create(&config->server, run->reactors, run->nreactors, &run->server,
+				 err);
+	if (rc == 0)
+		return 0;
+	reactors_stop(run);
+fail:
+	state_close(run->state);
+	return rc;
+}
+
+/* ---- from time to time ---- */
+
+void running_tick(struct running *run)
+{
+	uint64_t now = clock_ms();
+
+	list_for_each(link, &run->luns) {
+		struct lun_run *lun = container_of(link, struct lun_run, link);
+		const struct backing *backing = scsi_lun_backing(lun->scsi);
+
+		if (backing && backing_broken(backing))
+			lun_run_close(run, lun, "its store is gone");
+		else if (!backing && now >= lun->retry_at_ms)
+			lun_run_try(run, lun);
+	}
+}
+
+/* ---- stop ---- */
+
+static unsigned int left_ms(uint64_t deadline_ms)
+{
+	uint64_t now = clock_ms();
+
+	return now < deadline_ms ? (unsigned int)(deadline_ms - now) : 0;
+}
+
+static void objects_destroy(struct running *run)
+{
+	list_for_each_safe(link, &run->targets)
+		target_run_destroy(run, container_of(link, struct target_run, link));
+	list_for_each_safe(link, &run->luns)
+		lun_run_destroy(run, container_of(link, struct lun_run, link));
+}
+
+bool running_stop(struct running *run, unsigned int timeout_ms)
+{
+	uint64_t deadline_ms = clock_ms() + timeout_ms;
+
+	if (iscsi_server_stop(run->server, timeout_ms - timeout_ms / STOP_FLUSH_SHARE) < 0)
+		return false;
+	if (!luns_flush(run, left_ms(deadline_ms)))
+		return false;
+	objects_destroy(run);
+	iscsi_server_destroy(run->server);
+	reactors_stop(run);
+	state_close(run->state);
+	config_free(run->config);
+	return true;
+}
