@@ -18,7 +18,7 @@ struct block {
 };
 
 struct arena {
-	struct block *blocks;	/* the first one has room, perhaps */
+	struct block *blocks; /* the first one has room, perhaps */
 };
 
 static void *must(void *p)

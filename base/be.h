@@ -13,11 +13,23 @@
 #include <stdint.h>
 #include <string.h>
 
-typedef struct { uint8_t b[2]; } be16;
-typedef struct { uint8_t b[3]; } be24;
-typedef struct { uint8_t b[4]; } be32;
-typedef struct { uint8_t b[8]; } be64;
-typedef struct { uint8_t b[4]; } le32;
+/* clang-format off: one a line reads better */
+typedef struct {
+	uint8_t b[2];
+} be16;
+typedef struct {
+	uint8_t b[3];
+} be24;
+typedef struct {
+	uint8_t b[4];
+} be32;
+typedef struct {
+	uint8_t b[8];
+} be64;
+typedef struct {
+	uint8_t b[4];
+} le32;
+/* clang-format on */
 
 static inline uint16_t be16_load(const void *p)
 {
@@ -78,6 +90,7 @@ static inline void be64_store(void *p, uint64_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
+/* clang-format off */
 static inline uint16_t be16_get(const be16 *v) { return be16_load(v->b); }
 static inline uint32_t be24_get(const be24 *v) { return be24_load(v->b); }
 static inline uint32_t be32_get(const be32 *v) { return be32_load(v->b); }
@@ -87,12 +100,13 @@ static inline void be16_put(be16 *f, uint16_t v) { be16_store(f->b, v); }
 static inline void be24_put(be24 *f, uint32_t v) { be24_store(f->b, v); }
 static inline void be32_put(be32 *f, uint32_t v) { be32_store(f->b, v); }
 static inline void be64_put(be64 *f, uint64_t v) { be64_store(f->b, v); }
+/* clang-format on */
 
 /* iSCSI sends its digests least significant byte first (RFC 7143 13.1). */
 static inline uint32_t le32_get(const le32 *v)
 {
-	return (uint32_t)v->b[0] | (uint32_t)v->b[1] << 8 |
-	       (uint32_t)v->b[2] << 16 | (uint32_t)v->b[3] << 24;
+	return (uint32_t)v->b[0] | (uint32_t)v->b[1] << 8 | (uint32_t)v->b[2] << 16 |
+	       (uint32_t)v->b[3] << 24;
 }
 
 static inline void le32_put(le32 *f, uint32_t v)

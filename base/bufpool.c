@@ -18,11 +18,11 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define CHUNK_LEN (512u << 10)
-#define PIECES_MAX 128	/* of a chunk */
+#define CHUNK_LEN  (512u << 10)
+#define PIECES_MAX 128 /* of a chunk */
 
 static const struct {
-	uint32_t transfer_max;	/* longest transfer that uses this class */
+	uint32_t transfer_max; /* longest transfer that uses this class */
 	uint32_t piece_len;
 	uint32_t per_chunk;
 } classes[] = {
@@ -37,20 +37,20 @@ _Static_assert(BUFPOOL_TRANSFER_MAX / CHUNK_LEN == BUFPOOL_IOV_MAX, "the longest
 _Static_assert(BUFPOOL_BYTES_MIN / 2 >= BUFPOOL_TRANSFER_MAX, "a waiter's turn comes");
 
 struct chunk {
-	struct list link;	/* on partial[use][class] while it has free pieces */
+	struct list link; /* on partial[use][class] while it has free pieces */
 	uint8_t class, use;
-	bool cut;		/* pieces are given out */
+	bool cut; /* pieces are given out */
 	uint8_t nfree;
-	uint8_t free[PIECES_MAX];	/* stack of piece numbers */
+	uint8_t free[PIECES_MAX]; /* stack of piece numbers */
 };
 
 struct bufpool {
 	char *memory;
 	struct chunk *chunks;
 	uint32_t nchunks;
-	uint32_t *free_chunks;	/* stack of chunk numbers: last freed first */
+	uint32_t *free_chunks; /* stack of chunk numbers: last freed first */
 	uint32_t nfree_chunks;
-	uint32_t peer_chunks;	/* cut for BUFPOOL_NEEDS_PEER */
+	uint32_t peer_chunks; /* cut for BUFPOOL_NEEDS_PEER */
 
 	/* Chunks in use with free pieces, and how many pieces those have. */
 	struct list partial[BUFPOOL_USES][NCLASSES];
@@ -58,7 +58,7 @@ struct bufpool {
 
 	struct list waiters[BUFPOOL_USES];
 	uint64_t next_ticket;
-	bool serving;		/* ready callbacks are being called */
+	bool serving; /* ready callbacks are being called */
 
 	uint64_t bytes_used, waiting, waited;
 };
@@ -67,7 +67,7 @@ static void chunk_fill(struct chunk *chunk, unsigned int class)
 {
 	uint32_t n = classes[class].per_chunk;
 
-	chunk->class = (uint8_t)class;
+	chunk->class = (uint8_t) class;
 	chunk->nfree = (uint8_t)n;
 	for (uint32_t i = 0; i < n; i++)
 		chunk->free[i] = (uint8_t)(n - 1 - i);
@@ -105,7 +105,7 @@ int bufpool_create(uint64_t bytes, struct bufpool **out, struct err *err)
 	pool->nfree_chunks = pool->nchunks;
 	for (unsigned int use = 0; use < BUFPOOL_USES; use++) {
 		list_init(&pool->waiters[use]);
-		for (unsigned int class = 0; class < NCLASSES; class++)
+		for (unsigned int class = 0; class < NCLASSES; class ++)
 			list_init(&pool->partial[use][class]);
 	}
 	*out = pool;
@@ -134,7 +134,7 @@ static unsigned int class_of(uint32_t len)
 	unsigned int class = 0;
 
 	while (len > classes[class].transfer_max)
-		class++;
+		class ++;
 	return class;
 }
 
@@ -217,8 +217,7 @@ static void piece_put(struct bufpool *pool, const struct buf *buf, const struct 
 	assert(chunk->nfree < classes[chunk->class].per_chunk);
 	if (chunk->nfree == 0)
 		list_add_head(&pool->partial[chunk->use][chunk->class], &chunk->link);
-	chunk->free[chunk->nfree++] =
-		(uint8_t)(off % CHUNK_LEN / classes[chunk->class].piece_len);
+	chunk->free[chunk->nfree++] = (uint8_t)(off % CHUNK_LEN / classes[chunk->class].piece_len);
 	pool->nfree_pieces[chunk->use][chunk->class]++;
 	if (chunk->nfree < classes[chunk->class].per_chunk)
 		return;

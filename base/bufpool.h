@@ -37,24 +37,20 @@ struct bufpool;
  * len bytes while held.
  */
 struct buf {
-	struct iovec *iov;	/* the owner's array of BUFPOOL_IOV_MAX entries */
-	uint32_t iovcnt;	/* 0: holds nothing */
-	uint32_t len;		/* bytes */
+	struct iovec *iov; /* the owner's array of BUFPOOL_IOV_MAX entries */
+	uint32_t iovcnt;   /* 0: holds nothing */
+	uint32_t len;	   /* bytes */
 	uint8_t class;
-	uint8_t use;		/* enum bufpool_use */
-	struct list wait_link;	/* on no list: does not wait */
-	uint64_t ticket;	/* place in the queue */
+	uint8_t use;	       /* enum bufpool_use */
+	struct list wait_link; /* on no list: does not wait */
+	uint64_t ticket;       /* place in the queue */
 	void (*ready)(struct buf *buf);
 };
 
 /* Who asks: data that must be taken from the socket now drains by itself; a
  * transfer that needs more from its peer before it can end (R2T) may use no
  * more than half of the pool, so that the two can never dead-lock. */
-enum bufpool_use {
-	BUFPOOL_DRAINS,
-	BUFPOOL_NEEDS_PEER,
-	BUFPOOL_USES
-};
+enum bufpool_use { BUFPOOL_DRAINS, BUFPOOL_NEEDS_PEER, BUFPOOL_USES };
 
 int bufpool_create(uint64_t bytes, struct bufpool **out, struct err *err);
 void bufpool_destroy(struct bufpool *pool);
@@ -65,8 +61,8 @@ void buf_init(struct buf *buf, struct iovec *iov);
  * Takes pieces for len (1..BUFPOOL_TRANSFER_MAX) bytes.  True: held.  False:
  * queued; ready is called (from bufpool_put() of another) when they are held.
  */
-bool bufpool_get(struct bufpool *pool, struct buf *buf, uint32_t len,
-		 enum bufpool_use use, void (*ready)(struct buf *buf));
+bool bufpool_get(struct bufpool *pool, struct buf *buf, uint32_t len, enum bufpool_use use,
+		 void (*ready)(struct buf *buf));
 
 /* Gives the pieces back, or leaves the queue; no effect when neither.  Calls
  * ready of those whose turn has come. */

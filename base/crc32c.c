@@ -15,13 +15,13 @@
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
-#define HAVE_INSTRUCTION 1
+#define HAVE_INSTRUCTION   1
 #define INSTRUCTION_TARGET __attribute__((target("sse4.2")))
 #elif defined(__aarch64__)
 #include <arm_acle.h>
 #include <sys/auxv.h>
 #include <asm/hwcap.h>
-#define HAVE_INSTRUCTION 1
+#define HAVE_INSTRUCTION   1
 #define INSTRUCTION_TARGET __attribute__((target("+crc")))
 #else
 #define HAVE_INSTRUCTION 0
@@ -32,7 +32,7 @@
 
 /* Bytes of each of three streams; the long one suits 4 KiB and more, the short
  * one what is left. */
-#define LONG_LEN 1360u
+#define LONG_LEN  1360u
 #define SHORT_LEN 256u
 
 struct shift {
@@ -90,8 +90,8 @@ static void make_shift(struct shift *shift, size_t len)
 static uint32_t update_table(uint32_t crc, const uint8_t *p, size_t len)
 {
 	for (; len >= 8; p += 8, len -= 8) {
-		uint32_t lo = crc ^ ((uint32_t)p[0] | (uint32_t)p[1] << 8 |
-				     (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
+		uint32_t lo = crc ^ ((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+				     (uint32_t)p[3] << 24);
 
 		crc = byte_table[7][lo & 0xff] ^ byte_table[6][lo >> 8 & 0xff] ^
 		      byte_table[5][lo >> 16 & 0xff] ^ byte_table[4][lo >> 24] ^
@@ -109,7 +109,7 @@ static uint32_t update_table(uint32_t crc, const uint8_t *p, size_t len)
 
 #if defined(__x86_64__)
 #define crc_of_u64(crc, v) _mm_crc32_u64((crc), (v))
-#define crc_of_u8(crc, v) _mm_crc32_u8((crc), (v))
+#define crc_of_u8(crc, v)  _mm_crc32_u8((crc), (v))
 typedef uint64_t crc_register;
 
 static bool instruction_present(void)
@@ -118,7 +118,7 @@ static bool instruction_present(void)
 }
 #else
 #define crc_of_u64(crc, v) __crc32cd((crc), (v))
-#define crc_of_u8(crc, v) __crc32cb((crc), (v))
+#define crc_of_u8(crc, v)  __crc32cb((crc), (v))
 typedef uint32_t crc_register;
 
 static bool instruction_present(void)

@@ -21,12 +21,10 @@ struct err {
  * Sets the text (cut at ERR_TEXT_MAX) and returns -code, so that a failing
  * function can end in "return err_set(err, EINVAL, ...)".  code is positive.
  */
-int err_set(struct err *err, int code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+int err_set(struct err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Puts "PREFIX: " in front of the text that is already there. */
-void err_prefix(struct err *err, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+void err_prefix(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* strerror() that is safe in threads; the text is static. */
 const char *err_name(int code);

@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define NSUB (UINT64_C(1) << HIST_SUB_BITS)
+#define NSUB	  (UINT64_C(1) << HIST_SUB_BITS)
 #define VALUE_MAX ((UINT64_C(1) << HIST_MAX_BITS) - 1)
 
 _Static_assert(HIST_NBUCKETS == 2240, "35 rows of 64");

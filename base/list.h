@@ -12,8 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define container_of(ptr, type, member) \
-	((type *)((char *)(ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -81,8 +80,8 @@ static inline void list_splice(struct list *to, struct list *from)
 	for (struct list *pos = (head)->next; pos != (head); pos = pos->next)
 
 /* The body may take pos off the list, but no other link. */
-#define list_for_each_safe(pos, head)                                        \
-	for (struct list *pos = (head)->next, *pos##_next = pos->next;        \
-	     pos != (head); pos = pos##_next, pos##_next = pos->next)
+#define list_for_each_safe(pos, head)                                                 \
+	for (struct list *pos = (head)->next, *pos##_next = pos->next; pos != (head); \
+	     pos = pos##_next, pos##_next = pos->next)
 
 #endif

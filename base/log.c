@@ -18,12 +18,10 @@ static const char cut_mark[] = " [cut]";
 
 static const struct {
 	const char *name;
-	char priority;	/* syslog(3) severity, as the journal wants it */
+	char priority; /* syslog(3) severity, as the journal wants it */
 } levels[] = {
-	[LOG_LEVEL_ERROR] = { "error", '3' },
-	[LOG_LEVEL_WARNING] = { "warning", '4' },
-	[LOG_LEVEL_INFO] = { "info", '6' },
-	[LOG_LEVEL_DEBUG] = { "debug", '7' },
+	[LOG_LEVEL_ERROR] = { "error", '3' }, [LOG_LEVEL_WARNING] = { "warning", '4' },
+	[LOG_LEVEL_INFO] = { "info", '6' },   [LOG_LEVEL_DEBUG] = { "debug", '7' },
 	[LOG_LEVEL_TRACE] = { "trace", '7' },
 };
 
@@ -49,8 +47,7 @@ void log_init(void)
 
 	/* systemd.exec(5): "DEVICE:INODE"; inherited by children whose stderr
 	 * may go elsewhere, hence the comparison. */
-	if (stream && sscanf(stream, "%ju:%ju", &dev, &ino) == 2 &&
-	    fstat(STDERR_FILENO, &st) == 0)
+	if (stream && sscanf(stream, "%ju:%ju", &dev, &ino) == 2 && fstat(STDERR_FILENO, &st) == 0)
 		journal = st.st_dev == dev && st.st_ino == ino;
 	atomic_store(&to_journal, journal);
 }
@@ -122,8 +119,8 @@ static size_t put_prefix(char *line, enum log_level level)
 	clock_gettime(CLOCK_REALTIME, &ts);
 	gmtime_r(&ts.tv_sec, &tm);
 	len = strftime(line, LINE_MAX_LEN, "%Y-%m-%dT%H:%M:%S", &tm);
-	len += (size_t)snprintf(line + len, LINE_MAX_LEN - len, ".%03ldZ %s: ",
-				ts.tv_nsec / 1000000, levels[level].name);
+	len += (size_t)snprintf(line + len, LINE_MAX_LEN - len,
+				".%03ldZ %s: ", ts.tv_nsec / 1000000, levels[level].name);
 	return len;
 }
 

@@ -33,15 +33,14 @@ enum log_level log_level(void);
 /* Reads JOURNAL_STREAM; called once by main() before there are threads. */
 void log_init(void);
 
-void log_line(enum log_level level, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-#define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_error(...)	 log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)
-#define log_info(...) log_line(LOG_LEVEL_INFO, __VA_ARGS__)
-#define log_debug(...)                                        \
-	do {                                                  \
-		if (log_level() >= LOG_LEVEL_DEBUG)           \
+#define log_info(...)	 log_line(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...)                                          \
+	do {                                                    \
+		if (log_level() >= LOG_LEVEL_DEBUG)             \
 			log_line(LOG_LEVEL_DEBUG, __VA_ARGS__); \
 	} while (0)
 

@@ -12,8 +12,7 @@
 #define CHOICES_MAX 64
 
 struct option_ops {
-	int (*set)(const struct option_spec *row, void *field, const char *value,
-		   struct err *err);
+	int (*set)(const struct option_spec *row, void *field, const char *value, struct err *err);
 	bool (*equal)(const void *a, const void *b);
 	void (*format)(const struct option_spec *row, const void *field, char *out, size_t cap);
 	size_t size;
@@ -31,14 +30,13 @@ static bool in_bounds(const struct option_spec *row, uint64_t value)
 
 /* ---- bool ---- */
 
-static int bool_set(const struct option_spec *row, void *field, const char *value,
-		    struct err *err)
+static int bool_set(const struct option_spec *row, void *field, const char *value, struct err *err)
 {
 	static const struct {
 		const char *word;
 		bool value;
 	} words[] = {
-		{ "yes", true }, { "on", true }, { "true", true }, { "1", true },
+		{ "yes", true }, { "on", true },   { "true", true },   { "1", true },
 		{ "no", false }, { "off", false }, { "false", false }, { "0", false },
 	};
 
@@ -88,7 +86,10 @@ static void bounds_format(const struct option_spec *row, char *out, size_t cap)
 		return;
 	}
 	snprintf(out, cap, "%" PRIu64 "..%" PRIu64 "%s%s", row->min, max,
-		 *unit_of(row) ? " " : row->type == OPTION_SIZE ? " bytes" : "", unit_of(row));
+		 *unit_of(row)		    ? " "
+		 : row->type == OPTION_SIZE ? " bytes"
+					    : "",
+		 unit_of(row));
 }
 
 static int number_parse(const struct option_spec *row, const char *value, uint64_t *out,
@@ -102,8 +103,8 @@ static int number_parse(const struct option_spec *row, const char *value, uint64
 		rc = -EINVAL;
 	if (rc == -EINVAL)
 		return err_set(err, EINVAL, "%s: %s is not valid: %s%s%s%s", row->key, value,
-			       is_bytes(row) ? "a size in bytes, such as 512 or 64K" :
-					       "a whole number",
+			       is_bytes(row) ? "a size in bytes, such as 512 or 64K"
+					     : "a whole number",
 			       !is_bytes(row) && *unit_of(row) ? " (" : "",
 			       is_bytes(row) ? "" : unit_of(row),
 			       !is_bytes(row) && *unit_of(row) ? ")" : "");
@@ -113,8 +114,7 @@ static int number_parse(const struct option_spec *row, const char *value, uint64
 	return err_set(err, EINVAL, "%s: %s is outside %s", row->key, value, bounds);
 }
 
-static int uint_set(const struct option_spec *row, void *field, const char *value,
-		    struct err *err)
+static int uint_set(const struct option_spec *row, void *field, const char *value, struct err *err)
 {
 	uint64_t number;
 	int rc = number_parse(row, value, &number, err);
@@ -135,8 +135,7 @@ static void uint_format(const struct option_spec *row, const void *field, char *
 	snprintf(out, cap, "%" PRIu32, *(const uint32_t *)field);
 }
 
-static int size_set(const struct option_spec *row, void *field, const char *value,
-		    struct err *err)
+static int size_set(const struct option_spec *row, void *field, const char *value, struct err *err)
 {
 	uint64_t number;
 	int rc = number_parse(row, value, &number, err);
@@ -181,8 +180,8 @@ static int choice_set(const struct option_spec *row, void *field, const char *va
 			*(uint8_t *)field = (uint8_t)n;
 			return 0;
 		}
-		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
-					n ? ", " : "", row->choices[n]);
+		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", n ? ", " : "",
+					row->choices[n]);
 		assert(len < sizeof(list));
 	}
 	near = option_nearest(value, row->choices, n);
@@ -197,8 +196,7 @@ static bool choice_equal(const void *a, const void *b)
 	return *(const uint8_t *)a == *(const uint8_t *)b;
 }
 
-static void choice_format(const struct option_spec *row, const void *field, char *out,
-			  size_t cap)
+static void choice_format(const struct option_spec *row, const void *field, char *out, size_t cap)
 {
 	snprintf(out, cap, "%s", row->choices[*(const uint8_t *)field]);
 }
@@ -212,8 +210,7 @@ static int string_set(const struct option_spec *row, void *field, const char *va
 
 	if (!in_bounds(row, strlen(value)))
 		return err_set(err, EINVAL,
-			       "%s: %s is not valid: a text of %" PRIu64 "..%" PRIu64
-			       " characters",
+			       "%s: %s is not valid: a text of %" PRIu64 "..%" PRIu64 " characters",
 			       row->key, *value ? value : "\"\"", row->min, max);
 	*(const char **)field = value;
 	return 0;
@@ -227,8 +224,7 @@ static bool string_equal(const void *a, const void *b)
 }
 
 /* Quoted where the file needs it: a word of its own, with no syntax in it. */
-static void string_format(const struct option_spec *row, const void *field, char *out,
-			  size_t cap)
+static void string_format(const struct option_spec *row, const void *field, char *out, size_t cap)
 {
 	const char *s = *(const char *const *)field;
 	size_t len = 0;
@@ -262,8 +258,7 @@ static const struct option_ops type_ops[] = {
 	[OPTION_STRING] = { string_set, string_equal, string_format, sizeof(const char *) },
 };
 
-int option_set(const struct option_spec *row, void *object, const char *value,
-	       struct err *err)
+int option_set(const struct option_spec *row, void *object, const char *value, struct err *err)
 {
 	return type_ops[row->type].set(row, (char *)object + row->offset, value, err);
 }

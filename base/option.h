@@ -20,11 +20,11 @@
 #include "base/err.h"
 
 enum option_type {
-	OPTION_BOOL,	/* bool: yes|no, on|off, true|false, 1|0 */
-	OPTION_UINT,	/* uint32_t, min..max; unit "bytes" takes suffixes too */
-	OPTION_SIZE,	/* uint64_t bytes; suffixes K M G T P are powers of 1024 */
-	OPTION_CHOICE,	/* uint8_t: the index in choices */
-	OPTION_STRING,	/* const char *, in the configuration's arena */
+	OPTION_BOOL,   /* bool: yes|no, on|off, true|false, 1|0 */
+	OPTION_UINT,   /* uint32_t, min..max; unit "bytes" takes suffixes too */
+	OPTION_SIZE,   /* uint64_t bytes; suffixes K M G T P are powers of 1024 */
+	OPTION_CHOICE, /* uint8_t: the index in choices */
+	OPTION_STRING, /* const char *, in the configuration's arena */
 };
 
 /* What a reload does for a changed value. */
@@ -36,29 +36,31 @@ enum option_reload {
 };
 
 struct option_spec {
-	const char *key;	/* as in the file: lower case, hyphens */
+	const char *key; /* as in the file: lower case, hyphens */
 	enum option_type type;
 	enum option_reload reload;
-	size_t offset;		/* in the struct that the table fills */
-	const char *def;	/* the default, as it would be written; NULL: unset */
-	uint64_t min, max;	/* UINT, SIZE; string length for STRING; max 0: any */
-	const char *const *choices;	/* CHOICE: NULL-terminated */
-	const char *unit;	/* for messages and the manual: "ms", "bytes", "" */
-	const char *summary;	/* one line, no full stop */
-	const char *doc;	/* a paragraph for the manual page, or NULL */
-	const char *const *aliases;	/* other names of the key, NULL-terminated, or NULL */
+	size_t offset;		    /* in the struct that the table fills */
+	const char *def;	    /* the default, as it would be written; NULL: unset */
+	uint64_t min, max;	    /* UINT, SIZE; string length for STRING; max 0: any */
+	const char *const *choices; /* CHOICE: NULL-terminated */
+	const char *unit;	    /* for messages and the manual: "ms", "bytes", "" */
+	const char *summary;	    /* one line, no full stop */
+	const char *doc;	    /* a paragraph for the manual page, or NULL */
+	const char *const *aliases; /* other names of the key, NULL-terminated, or NULL */
 };
 
 /* The end of a table. */
-#define OPTION_END { .key = NULL }
+#define OPTION_END          \
+	{                   \
+		.key = NULL \
+	}
 
 /*
  * Sets the field of row in *object from the word value.  0, or -EINVAL with
  * "KEY: VALUE is not valid: WHAT IS" in err.  STRING keeps the pointer: value
  * must live as long as the object.  Defaults are set by option_defaults().
  */
-int option_set(const struct option_spec *row, void *object, const char *value,
-	       struct err *err);
+int option_set(const struct option_spec *row, void *object, const char *value, struct err *err);
 
 /* Fills every field of the table with its default (unset: zero, NULL). */
 void option_defaults(const struct option_spec *table, void *object);

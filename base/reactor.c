@@ -202,8 +202,8 @@ static int make_memory(struct reactor *reactor, struct err *err)
 			return err_set(err, rc, "reactor %u: cannot run on CPU %d: %s",
 				       reactor->config.index, reactor->config.cpu, err_name(rc));
 	}
-	scratch = mmap(NULL, REACTOR_SCRATCH, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	scratch = mmap(NULL, REACTOR_SCRATCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
 	if (scratch == MAP_FAILED)
 		return err_set(err, ENOMEM, "reactor %u: no memory", reactor->config.index);
 	reactor->scratch = scratch;
@@ -355,9 +355,11 @@ int reactor_stop(struct reactor *reactor, unsigned int timeout_ms)
 void reactor_stats(const struct reactor *reactor, struct reactor_stats *out)
 {
 	*out = (struct reactor_stats){
-		.iterations = atomic_load_explicit(&reactor->stats.iterations, memory_order_relaxed),
+		.iterations = atomic_load_explicit(&reactor->stats.iterations,
+						   memory_order_relaxed),
 		.enters = atomic_load_explicit(&reactor->stats.enters, memory_order_relaxed),
-		.completions = atomic_load_explicit(&reactor->stats.completions, memory_order_relaxed),
+		.completions = atomic_load_explicit(&reactor->stats.completions,
+						    memory_order_relaxed),
 		.messages = atomic_load_explicit(&reactor->stats.messages, memory_order_relaxed),
 		.timers = atomic_load_explicit(&reactor->stats.timers, memory_order_relaxed),
 		.busy_ns = atomic_load_explicit(&reactor->stats.busy_ns, memory_order_relaxed),

@@ -36,11 +36,11 @@ struct reactor;
 /* ---- life ---- */
 
 struct reactor_config {
-	unsigned int index;	  /* 0.. in the order of start */
-	int cpu;		  /* pin to this CPU; -1: no pinning */
-	uint32_t ring_entries;	  /* submission queue, a power of two */
-	uint64_t buffer_bytes;	  /* size of the buffer pool */
-	uint32_t spin_us;	  /* poll so long before sleeping; 0 is the default */
+	unsigned int index;    /* 0.. in the order of start */
+	int cpu;	       /* pin to this CPU; -1: no pinning */
+	uint32_t ring_entries; /* submission queue, a power of two */
+	uint64_t buffer_bytes; /* size of the buffer pool */
+	uint32_t spin_us;      /* poll so long before sleeping; 0 is the default */
 };
 
 /*
@@ -52,8 +52,7 @@ struct reactor_config {
 int reactor_probe(struct err *err);
 
 /* Control thread.  Makes the ring and the thread; returns when it runs. */
-int reactor_start(const struct reactor_config *config, struct reactor **out,
-		  struct err *err);
+int reactor_start(const struct reactor_config *config, struct reactor **out, struct err *err);
 
 /*
  * Control thread.  Ends the loop and joins the thread.  Everything that lives
@@ -66,7 +65,7 @@ int reactor_start(const struct reactor_config *config, struct reactor **out,
 int reactor_stop(struct reactor *reactor, unsigned int timeout_ms);
 
 struct reactor *reactor_self(void);
-unsigned int reactor_index(const struct reactor *reactor);	/* any thread */
+unsigned int reactor_index(const struct reactor *reactor); /* any thread */
 
 /* CLOCK_MONOTONIC in ns as read once in this iteration; cheap. */
 uint64_t reactor_now_ns(const struct reactor *reactor);
@@ -113,7 +112,7 @@ uint32_t reactor_ops_in_flight(const struct reactor *reactor);
  */
 struct reactor_work {
 	void (*run)(struct reactor_work *work);
-	struct list link;	/* list_init() by reactor_work_init() */
+	struct list link; /* list_init() by reactor_work_init() */
 };
 
 void reactor_work_init(struct reactor_work *work, void (*run)(struct reactor_work *work));
@@ -133,19 +132,18 @@ struct reactor_msg {
 	struct reactor_msg *next;
 };
 
-void reactor_send(struct reactor *to, struct reactor_msg *msg);	/* any thread */
+void reactor_send(struct reactor *to, struct reactor_msg *msg); /* any thread */
 
 /* Runs fn(arg) on the reactor and waits for it.  Control thread only. */
 void reactor_call(struct reactor *on, void (*fn)(void *arg), void *arg);
 
 struct reactor_timer {
 	void (*fire)(struct reactor_timer *timer);
-	uint64_t at_ns;		/* CLOCK_MONOTONIC */
-	uint32_t heap_pos;	/* 0: not armed */
+	uint64_t at_ns;	   /* CLOCK_MONOTONIC */
+	uint32_t heap_pos; /* 0: not armed */
 };
 
-void reactor_timer_init(struct reactor_timer *timer,
-			void (*fire)(struct reactor_timer *timer));
+void reactor_timer_init(struct reactor_timer *timer, void (*fire)(struct reactor_timer *timer));
 /*
  * Fires once after delay_ms, in the resolution of 1 ms; arming again moves it.
  * Arming and cancelling are O(log n); tens of thousands may be armed.  The
@@ -154,8 +152,7 @@ void reactor_timer_init(struct reactor_timer *timer,
  */
 int reactor_timer_reserve(struct reactor *reactor, uint32_t ntimers);
 void reactor_timer_release(struct reactor *reactor, uint32_t ntimers);
-void reactor_timer_arm(struct reactor *reactor, struct reactor_timer *timer,
-		       uint64_t delay_ms);
+void reactor_timer_arm(struct reactor *reactor, struct reactor_timer *timer, uint64_t delay_ms);
 void reactor_timer_cancel(struct reactor *reactor, struct reactor_timer *timer);
 static inline bool reactor_timer_armed(const struct reactor_timer *timer)
 {
@@ -165,8 +162,8 @@ static inline bool reactor_timer_armed(const struct reactor_timer *timer)
 /* Counters of the loop, for status and for the figure "system calls per I/O". */
 struct reactor_stats {
 	uint64_t iterations, enters, completions, messages, timers;
-	uint64_t busy_ns;	/* time not spent waiting */
+	uint64_t busy_ns; /* time not spent waiting */
 };
-void reactor_stats(const struct reactor *reactor, struct reactor_stats *out);	/* any thread */
+void reactor_stats(const struct reactor *reactor, struct reactor_stats *out); /* any thread */
 
 #endif

@@ -28,11 +28,11 @@ static inline void counter_add(counter *c, uint64_t n)
 enum reactor_state {
 	REACTOR_STARTING,
 	REACTOR_RUNNING,
-	REACTOR_ENDED,	/* or never started: start_rc is not 0 */
+	REACTOR_ENDED, /* or never started: start_rc is not 0 */
 };
 
 struct timer_heap {
-	struct reactor_timer **slot;	/* 1..n; slot[1] fires first */
+	struct reactor_timer **slot; /* 1..n; slot[1] fires first */
 	uint32_t n, reserved;
 };
 
@@ -42,8 +42,8 @@ struct reactor {
 	struct bufpool *bufpool;
 	uint8_t *scratch;
 	uint64_t now_ns;
-	uint64_t busy_since_ns;		/* what came before is in stats.busy_ns */
-	uint64_t worked_ns;		/* when there was work; it spins from then on */
+	uint64_t busy_since_ns; /* what came before is in stats.busy_ns */
+	uint64_t worked_ns;	/* when there was work; it spins from then on */
 	uint32_t ops_in_flight;
 
 	struct list deferred, at_flush;
@@ -55,8 +55,8 @@ struct reactor {
 	uint64_t wake_value;
 
 	struct reactor_msg stop_msg;
-	bool stop_sent;			/* the control thread's */
-	bool stopping;			/* the reactor's */
+	bool stop_sent; /* the control thread's */
+	bool stopping;	/* the reactor's */
 
 	struct {
 		counter iterations, enters, completions, messages, timers, busy_ns;

@@ -84,8 +84,7 @@ void reactor_send(struct reactor *to, struct reactor_msg *msg)
 	assert(msg->run);
 	do {
 		msg->next = top == SLEEPING ? NULL : top;
-	} while (!atomic_compare_exchange_weak_explicit(&to->inbox, &top, msg,
-							memory_order_release,
+	} while (!atomic_compare_exchange_weak_explicit(&to->inbox, &top, msg, memory_order_release,
 							memory_order_relaxed));
 	if (top == SLEEPING)
 		wake(to->wake_fd);
@@ -132,8 +131,7 @@ bool inbox_sleep(struct reactor *reactor)
 	struct reactor_msg *empty = NULL;
 
 	return atomic_compare_exchange_strong_explicit(&reactor->inbox, &empty, SLEEPING,
-						       memory_order_relaxed,
-						       memory_order_relaxed);
+						       memory_order_relaxed, memory_order_relaxed);
 }
 
 struct call {

@@ -48,9 +48,8 @@ static int explain_perm(struct err *err)
 			       "io_uring is switched off by sysctl kernel.io_uring_disabled=%d: "
 			       "set it to 0%s",
 			       disabled,
-			       disabled == 1 ?
-				       ", or run in the group of kernel.io_uring_group" :
-				       "");
+			       disabled == 1 ? ", or run in the group of kernel.io_uring_group"
+					     : "");
 	return err_set(err, EPERM,
 		       "io_uring is not permitted: in a container, allow io_uring_setup, "
 		       "io_uring_enter and io_uring_register in its seccomp profile "
@@ -63,8 +62,7 @@ int ring_explain(int rc, struct err *err)
 
 	switch (rc) {
 	case -EPERM:
-	case -EACCES:
-		return explain_perm(err);
+	case -EACCES: return explain_perm(err);
 	case -ENOSYS:
 		return err_set(err, ENOSYS,
 			       "this kernel has no io_uring (CONFIG_IO_URING), or a container's "
@@ -79,8 +77,7 @@ int ring_explain(int rc, struct err *err)
 		return err_set(err, ENOMEM,
 			       "no memory for io_uring: raise the limit of locked memory "
 			       "(ulimit -l, LimitMEMLOCK= of the unit) or of the cgroup");
-	default:
-		return err_set(err, -rc, "io_uring cannot be used: %s", err_name(-rc));
+	default: return err_set(err, -rc, "io_uring cannot be used: %s", err_name(-rc));
 	}
 }
 
@@ -94,8 +91,9 @@ int reactor_probe(struct err *err)
 		return ring_explain(rc, err);
 	probe = io_uring_get_probe_ring(&ring);
 	if (!probe)
-		rc = err_set(err, ENOSYS, "io_uring does not say which operations it has: a "
-					  "seccomp profile forbids io_uring_register");
+		rc = err_set(err, ENOSYS,
+			     "io_uring does not say which operations it has: a "
+			     "seccomp profile forbids io_uring_register");
 	for (size_t i = 0; rc == 0 && i < ARRAY_LEN(needed); i++)
 		if (!io_uring_opcode_supported(probe, needed[i].opcode))
 			rc = err_set(err, ENOSYS, "io_uring lacks the operation %s",

@@ -15,11 +15,11 @@
 
 struct slab {
 	char *memory;
-	size_t size;		/* of one object, a multiple of SLAB_ALIGN */
+	size_t size; /* of one object, a multiple of SLAB_ALIGN */
 	uint32_t count;
-	uint32_t fresh;		/* index of the first object never given out */
+	uint32_t fresh; /* index of the first object never given out */
 	uint32_t nfree;
-	uint32_t *free;		/* stack of the indices of those given back */
+	uint32_t *free; /* stack of the indices of those given back */
 };
 
 /* Memory that is there when it is touched; NULL when there is no room. */

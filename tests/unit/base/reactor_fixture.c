@@ -1,10 +1,10 @@
 /* See reactor_fixture.h. */
-#include "reactor_fixture.h"
+#include "tests/unit/base/reactor_fixture.h"
 
 #include <stdatomic.h>
 #include <time.h>
 
-#include "../quintain_test.h"
+#include "tests/unit/quintain_test.h"
 
 struct reactor *fixture_reactor(unsigned int index)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../quintain_test.h"
+#include "tests/unit/quintain_test.h"
 
 #define KIB 1024u
 #define MIB (1024u * KIB)
@@ -14,7 +14,7 @@
 struct holder {
 	struct buf buf;
 	struct iovec iov[BUFPOOL_IOV_MAX];
-	unsigned int order;	/* 1 for the first whose ready was called; 0: not yet */
+	unsigned int order; /* 1 for the first whose ready was called; 0: not yet */
 };
 
 static struct bufpool *pool;
@@ -69,10 +69,14 @@ static void bufpool_pieces_cover_exactly_the_length(void)
 	static const struct {
 		uint32_t len, iovcnt, piece;
 	} cases[] = {
-		{ 1, 1, 4 * KIB },	       { 4096, 1, 4 * KIB },
-		{ 4097, 2, 4 * KIB },	       { 32 * KIB, 8, 4 * KIB },
-		{ 32 * KIB + 1, 1, 64 * KIB }, { 512 * KIB, 8, 64 * KIB },
-		{ 512 * KIB + 1, 2, 512 * KIB }, { MIB, 2, 512 * KIB },
+		{ 1, 1, 4 * KIB },
+		{ 4096, 1, 4 * KIB },
+		{ 4097, 2, 4 * KIB },
+		{ 32 * KIB, 8, 4 * KIB },
+		{ 32 * KIB + 1, 1, 64 * KIB },
+		{ 512 * KIB, 8, 64 * KIB },
+		{ 512 * KIB + 1, 2, 512 * KIB },
+		{ MIB, 2, 512 * KIB },
 		{ 16 * MIB, 32, 512 * KIB },
 	};
 
@@ -269,7 +273,8 @@ static void bufpool_random_use_loses_nothing(void)
 			continue;
 		}
 		x = x * 1664525u + 1013904223u;
-		bufpool_get(pool, &h->buf, 1 + (x >> 6) % (1u << (12 + (x >> 28) % 13)) % (16 * MIB),
+		bufpool_get(pool, &h->buf,
+			    1 + (x >> 6) % (1u << (12 + (x >> 28) % 13)) % (16 * MIB),
 			    x & 64 ? BUFPOOL_DRAINS : BUFPOOL_NEEDS_PEER, ready);
 	}
 	teardown();

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/be.h"
-#include "../quintain_test.h"
+#include "tests/unit/quintain_test.h"
 
 static uint32_t digest(const void *data, size_t len)
 {
@@ -12,8 +12,7 @@ static uint32_t digest(const void *data, size_t len)
 }
 
 /* RFC 3720 B.4: the bytes of the digest as they are sent. */
-static void expect_wire(const uint8_t *data, size_t len, uint8_t a, uint8_t b, uint8_t c,
-			uint8_t d)
+static void expect_wire(const uint8_t *data, size_t len, uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 {
 	const uint8_t expected[4] = { a, b, c, d };
 	le32 field;
@@ -25,8 +24,8 @@ static void expect_wire(const uint8_t *data, size_t len, uint8_t a, uint8_t b, u
 static void crc32c_has_the_values_of_the_rfc(void)
 {
 	static const uint8_t read10_pdu[48] = {
-		0x01, 0xc0, [16] = 0x14, [22] = 0x04, [27] = 0x14, [31] = 0x18, [32] = 0x28,
-		[40] = 0x02,
+		0x01,	     0xc0,	  [16] = 0x14, [22] = 0x04,
+		[27] = 0x14, [31] = 0x18, [32] = 0x28, [40] = 0x02,
 	};
 	uint8_t data[32] = { 0 };
 

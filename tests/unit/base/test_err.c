@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../quintain_test.h"
+#include "tests/unit/quintain_test.h"
 
 static void err_set_returns_the_negative_code(void)
 {
@@ -56,10 +56,8 @@ static void err_name_knows_any_number(void)
 }
 
 static const struct test tests[] = {
-	TEST(err_set_returns_the_negative_code),
-	TEST(err_set_may_use_its_own_text),
-	TEST(err_prefix_goes_in_front),
-	TEST(err_texts_are_cut),
+	TEST(err_set_returns_the_negative_code), TEST(err_set_may_use_its_own_text),
+	TEST(err_prefix_goes_in_front),		 TEST(err_texts_are_cut),
 	TEST(err_name_knows_any_number),
 };
 

@@ -1,7 +1,7 @@
 /* The histogram: precision, quantiles, merging. */
 #include "base/hist.h"
 
-#include "../quintain_test.h"
+#include "tests/unit/quintain_test.h"
 
 static struct hist h, other;
 
@@ -83,12 +83,9 @@ static void hist_merge_adds_up(void)
 }
 
 static const struct test tests[] = {
-	TEST(hist_quantile_of_nothing_is_zero),
-	TEST(hist_small_values_are_exact),
-	TEST(hist_knows_a_value_to_one_64th),
-	TEST(hist_huge_values_land_in_the_last_bucket),
-	TEST(hist_buckets_rise_with_the_value),
-	TEST(hist_merge_adds_up),
+	TEST(hist_quantile_of_nothing_is_zero), TEST(hist_small_values_are_exact),
+	TEST(hist_knows_a_value_to_one_64th),	TEST(hist_huge_values_land_in_the_last_bucket),
+	TEST(hist_buckets_rise_with_the_value), TEST(hist_merge_adds_up),
 };
 
 TEST_MAIN(tests)

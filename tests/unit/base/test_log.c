@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../quintain_test.h"
+#include "tests/unit/quintain_test.h"
 
 static int read_end, saved_stderr;
 static char output[16384];
@@ -48,7 +48,8 @@ static void log_line_has_time_level_and_text(void)
 	log_warning("lun %d: %s", 3, "gone");
 	release();
 	CU_ASSERT_EQUAL(sscanf(output, "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ warning: lun 3: gone\n%n",
-			       &year, &month, &day, &hour, &minute, &second, &ms, &end), 7);
+			       &year, &month, &day, &hour, &minute, &second, &ms, &end),
+			7);
 	CU_ASSERT_EQUAL((size_t)end, strlen(output));
 	CU_ASSERT(year >= 2024);
 }
@@ -70,7 +71,8 @@ static void log_drops_lines_above_its_level(void)
 static void log_escapes_control_characters(void)
 {
 	capture();
-	log_info("a\nb\x1b[2J\x7f\x9b\xc2\x9b" "c");
+	log_info("a\nb\x1b[2J\x7f\x9b\xc2\x9b"
+		 "c");
 	CU_ASSERT_PTR_NOT_NULL(strstr(release(), ": a\\x0ab\\x1b[2J\\x7f\\x9b\\xc2\\x9bc\n"));
 }
 

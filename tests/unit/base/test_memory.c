@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/slab.h"
-#include "../quintain_test.h"
+#include "tests/unit/quintain_test.h"
 
 static void arena_memory_is_zero_aligned_and_apart(void)
 {

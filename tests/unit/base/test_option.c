@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../quintain_test.h"
+#include "tests/unit/quintain_test.h"
 
 struct settings {
 	bool read_only;
@@ -18,18 +18,38 @@ static const char *const digests[] = { "none", "optional", "required", NULL };
 static const char *const burst_aliases[] = { "MaxBurstLength", NULL };
 
 static const struct option_spec rows[] = {
-	{ .key = "read-only", .type = OPTION_BOOL, .offset = offsetof(struct settings, read_only),
+	{ .key = "read-only",
+	  .type = OPTION_BOOL,
+	  .offset = offsetof(struct settings, read_only),
 	  .def = "no" },
-	{ .key = "max-burst-length", .type = OPTION_UINT, .def = "256K", .min = 512,
-	  .max = 16777215, .unit = "bytes", .offset = offsetof(struct settings, burst),
+	{ .key = "max-burst-length",
+	  .type = OPTION_UINT,
+	  .def = "256K",
+	  .min = 512,
+	  .max = 16777215,
+	  .unit = "bytes",
+	  .offset = offsetof(struct settings, burst),
 	  .aliases = burst_aliases },
-	{ .key = "queue-depth", .type = OPTION_UINT, .def = "256", .min = 1, .max = 1024,
+	{ .key = "queue-depth",
+	  .type = OPTION_UINT,
+	  .def = "256",
+	  .min = 1,
+	  .max = 1024,
 	  .offset = offsetof(struct settings, depth) },
-	{ .key = "size", .type = OPTION_SIZE, .min = 1 << 20, .max = UINT64_C(8) << 50,
+	{ .key = "size",
+	  .type = OPTION_SIZE,
+	  .min = 1 << 20,
+	  .max = UINT64_C(8) << 50,
 	  .offset = offsetof(struct settings, size) },
-	{ .key = "header-digest", .type = OPTION_CHOICE, .choices = digests, .def = "optional",
+	{ .key = "header-digest",
+	  .type = OPTION_CHOICE,
+	  .choices = digests,
+	  .def = "optional",
 	  .offset = offsetof(struct settings, digest) },
-	{ .key = "serial", .type = OPTION_STRING, .min = 1, .max = 8,
+	{ .key = "serial",
+	  .type = OPTION_STRING,
+	  .min = 1,
+	  .max = 8,
 	  .offset = offsetof(struct settings, serial) },
 	OPTION_END,
 };

@@ -1,14 +1,14 @@
 /* Operations of the ring, deferred work and flush hooks. */
-#include "reactor_fixture.h"
+#include "tests/unit/base/reactor_fixture.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../quintain_test.h"
+#include "tests/unit/quintain_test.h"
 
-#define NOPS 1000	/* many times the submission queue */
+#define NOPS 1000 /* many times the submission queue */
 
 static struct reactor *reactor;
 static _Atomic uint32_t ndone;

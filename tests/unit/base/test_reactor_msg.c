@@ -1,5 +1,5 @@
 /* Messages between threads and reactors, calls, start and stop. */
-#include "reactor_fixture.h"
+#include "tests/unit/base/reactor_fixture.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../quintain_test.h"
+#include "tests/unit/quintain_test.h"
 
-#define NSENDERS 4
+#define NSENDERS  4
 #define NMESSAGES 20000
 
 static void remember_self(void *arg)
@@ -37,7 +37,7 @@ struct numbered {
 struct sender {
 	struct reactor *to;
 	struct numbered *messages;
-	uint32_t expected;	/* the receiver's */
+	uint32_t expected; /* the receiver's */
 	uint32_t disorder;
 	_Atomic uint32_t *received;
 	pthread_t thread;
@@ -78,8 +78,8 @@ static void messages_of_one_sender_arrive_in_order(void)
 		senders[i].to = reactor;
 		senders[i].received = &received;
 		senders[i].messages = calloc(NMESSAGES, sizeof(struct numbered));
-		CU_ASSERT_EQUAL_FATAL(pthread_create(&senders[i].thread, NULL, sender_main,
-						     &senders[i]), 0);
+		CU_ASSERT_EQUAL_FATAL(
+			pthread_create(&senders[i].thread, NULL, sender_main, &senders[i]), 0);
 	}
 	CU_ASSERT(fixture_reaches(&received, NSENDERS * NMESSAGES));
 	for (int i = 0; i < NSENDERS; i++)
@@ -139,7 +139,8 @@ static void counted_run(struct reactor_msg *msg)
 static void stats_count_messages(void)
 {
 	struct reactor *reactor = fixture_reactor(0), *self;
-	struct reactor_msg msgs[3] = { { .run = counted_run }, { .run = counted_run },
+	struct reactor_msg msgs[3] = { { .run = counted_run },
+				       { .run = counted_run },
 				       { .run = counted_run } };
 	struct reactor_stats stats;
 
@@ -185,8 +186,8 @@ static void stuck_begin(void *arg)
 	struct stuck *stuck = arg;
 
 	stuck->op.done = stuck_done;
-	io_uring_prep_read(reactor_sqe(stuck->reactor, &stuck->op), stuck->fds[0], &stuck->byte,
-			   1, 0);
+	io_uring_prep_read(reactor_sqe(stuck->reactor, &stuck->op), stuck->fds[0], &stuck->byte, 1,
+			   0);
 }
 
 static void reactor_stop_leaves_a_stuck_reactor_behind(void)

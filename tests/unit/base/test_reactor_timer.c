@@ -1,10 +1,10 @@
 /* Timers of the reactor. */
-#include "reactor_fixture.h"
+#include "tests/unit/base/reactor_fixture.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "../quintain_test.h"
+#include "tests/unit/quintain_test.h"
 
 #define NTIMERS 2000
 

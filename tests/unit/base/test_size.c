@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "../quintain_test.h"
+#include "tests/unit/quintain_test.h"
 
 static void expect_size(const char *word, uint64_t bytes)
 {
@@ -31,8 +31,8 @@ static void size_parse_takes_powers_of_1024(void)
 
 static void size_parse_refuses_what_is_no_size(void)
 {
-	static const char *const bad[] = { "", "K", "-1", "+1", " 1", "1 ", "1.5G", "1KK", "1iB",
-					   "0x10", "1Z", "1Kx", "1KiBs", "one" };
+	static const char *const bad[] = { "",	  "K",	 "-1",	 "+1", " 1",  "1 ",    "1.5G",
+					   "1KK", "1iB", "0x10", "1Z", "1Kx", "1KiBs", "one" };
 	uint64_t bytes = 7;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
