@@ -135,6 +135,7 @@ fuzz:
 test-guest: deps
 	@.ci/deps guest
 	@$(MAKE) --no-print-directory all
+	@tests/guest/boot prepare
 	@BUILD=$(BUILD) tests/run tests/guest/cases/*.sh
 
 check:
