@@ -13,22 +13,12 @@
 #include <stdint.h>
 #include <string.h>
 
-/* clang-format off: one a line reads better */
-typedef struct {
-	uint8_t b[2];
-} be16;
-typedef struct {
-	uint8_t b[3];
-} be24;
-typedef struct {
-	uint8_t b[4];
-} be32;
-typedef struct {
-	uint8_t b[8];
-} be64;
-typedef struct {
-	uint8_t b[4];
-} le32;
+/* clang-format off */
+typedef struct { uint8_t b[2]; } be16;
+typedef struct { uint8_t b[3]; } be24;
+typedef struct { uint8_t b[4]; } be32;
+typedef struct { uint8_t b[8]; } be64;
+typedef struct { uint8_t b[4]; } le32;
 /* clang-format on */
 
 static inline uint16_t be16_load(const void *p)

@@ -264,6 +264,28 @@ static void reactor_has_scratch_and_buffers(void)
 	fixture_stop(reactor);
 }
 
+static void reactor_spins_as_long_as_it_is_told(void)
+{
+	struct reactor_config config = {
+		.cpu = -1, .ring_entries = 64, .buffer_bytes = BUFPOOL_BYTES_MIN, .spin_us = 20000
+	};
+	struct reactor_stats asleep, later;
+
+	setup();
+	fixture_stop(reactor);
+	CU_ASSERT_EQUAL_FATAL(reactor_start(&config, &reactor, NULL), 0);
+	reactor_call(reactor, nothing, NULL);
+	fixture_sleep_ms(100);
+	reactor_stats(reactor, &asleep);
+	CU_ASSERT(asleep.iterations > 50);
+	fixture_sleep_ms(30);
+	reactor_stats(reactor, &later);
+	CU_ASSERT_EQUAL(later.iterations, asleep.iterations);
+	/* Spinning asks the ring in memory, not the kernel. */
+	CU_ASSERT(later.enters < 10);
+	fixture_stop(reactor);
+}
+
 static const struct test tests[] = {
 	TEST(operations_complete_once_each_and_never_within_submit),
 	TEST(cancelled_operation_completes_with_ecanceled),
@@ -271,6 +293,7 @@ static const struct test tests[] = {
 	TEST(deferred_work_may_be_cancelled_by_its_neighbour),
 	TEST(work_that_defers_itself_does_not_hold_up_the_loop),
 	TEST(reactor_has_scratch_and_buffers),
+	TEST(reactor_spins_as_long_as_it_is_told),
 };
 
 TEST_MAIN(tests)

@@ -29,10 +29,12 @@ static void size_parse_takes_powers_of_1024(void)
 	expect_size("18446744073709551615", UINT64_MAX);
 }
 
+static const char *const bad[] = {
+	"", "K", "-1", "+1", " 1", "1 ", "1.5G", "1KK", "1iB", "0x10", "1Z", "1Kx", "1KiBs", "one",
+};
+
 static void size_parse_refuses_what_is_no_size(void)
 {
-	static const char *const bad[] = { "",	  "K",	 "-1",	 "+1", " 1",  "1 ",    "1.5G",
-					   "1KK", "1iB", "0x10", "1Z", "1Kx", "1KiBs", "one" };
 	uint64_t bytes = 7;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
