@@ -21,7 +21,10 @@
 #include "base/log.h"
 #include "base/option.h"
 
+/* What settings can name; the filter `fault` is put in front by fault_open(). */
 static const struct backing_ops *const backing_table[] = {
+	&file_ops,
+	&block_ops,
 	&memory_ops,
 };
 
@@ -60,6 +63,9 @@ static int settings_check(const struct backing_settings *settings, struct err *e
 			       "physical-blocksize: %u is not valid: a power of two, not less than "
 			       "the blocksize of %u",
 			       physical, settings->block_size);
+	if (settings->size && settings->size < settings->block_size)
+		return err_set(err, EINVAL, "size: %llu is less than one block of %u",
+			       (unsigned long long)settings->size, settings->block_size);
 	if (settings->backend == BACKING_KIND_BLOCK && !settings->path)
 		return err_set(err, EINVAL, "path: a LUN with backend block needs one");
 	return 0;
@@ -376,8 +382,8 @@ static void next_zeros(struct bk_req *req)
 	assert(left > 0);
 	req->len = left < ZEROS_PIECE ? left : ZEROS_PIECE;
 	if (req->len <= ZEROS_LEN) {
-		req->rest = (struct iovec){ zeros, req->len };
-		req->iov = &req->rest;
+		req->asked.zeros = (struct iovec){ zeros, req->len };
+		req->iov = &req->asked.zeros;
 		req->iovcnt = 1;
 	} else {
 		/* Whole buffers; what is left over is a piece of its own. */
@@ -390,7 +396,8 @@ static void next_zeros(struct bk_req *req)
 
 void bk_write_zeros(struct bk_req *req)
 {
-	assert(req->in_flight && req->asked.op == BK_WRITE_ZEROES && !req->writes_zeros);
+	assert(req->in_flight && !req->writes_zeros);
+	assert(req->asked.op == BK_WRITE_ZEROES || req->asked.op == BK_UNMAP);
 	req->writes_zeros = true;
 	req->op = BK_WRITE;
 	req->off = req->asked.off;

@@ -123,6 +123,7 @@ struct bk_req {
 		const struct iovec *iov;
 		uint16_t iovcnt;
 		uint8_t op;
+		struct iovec zeros;
 	} asked;
 	bool in_flight;
 	bool writes_zeros;	/* a BK_WRITE of zeros: not inline, there is more */
@@ -133,7 +134,7 @@ struct bk_req {
 	struct list link;
 	struct iovec rest;
 	uint64_t pos;		/* bytes done */
-	void *store_private;
+	uint32_t mode;		/* of fallocate(2) */
 };
 
 /* ---- a store ---- */
@@ -235,7 +236,7 @@ void backing_submit(struct bk_channel *channel, struct bk_req *req);
 void bk_complete(struct bk_req *req, int err);
 
 /* For stores, instead of bk_complete(): the wrapper does this BK_WRITE_ZEROES
- * by writes of zeros, one BK_WRITE after the other. */
+ * or BK_UNMAP by writes of zeros, one BK_WRITE after the other. */
 void bk_write_zeros(struct bk_req *req);
 
 /*
@@ -270,7 +271,7 @@ struct fault_rule {
 /* Puts the filter in front of inner, which it then owns. */
 int fault_open(struct backing *inner, const struct fault_rule *rules,
 	       unsigned int nrules, struct backing **out, struct err *err);
-/* Replaces the rules; any thread. */
+/* Replaces the rules, counts from 1 again, brings power back; any thread. */
 void fault_set(struct backing *fault, const struct fault_rule *rules, unsigned int nrules);
 /* Lets every stuck request go on; any thread. */
 void fault_release(struct backing *fault);
