@@ -41,7 +41,7 @@ CFLAGS ?= -O2 -g
 compile = $(CC) -std=c17 -D_GNU_SOURCE $(CFLAGS) $(warnings) $(sanitize) -pthread \
 	-I. -I$(BUILD)/gen -include base/banned.h \
 	$(shell pkg-config --cflags $(packages) 2>/dev/null)
-link = $(CC) $(CFLAGS) $(sanitize) $(LDFLAGS) -pthread
+link = $(CC) $(CFLAGS) $(sanitize) -Wl,--as-needed $(LDFLAGS) -pthread
 LIBS = $(shell pkg-config --libs $(packages) 2>/dev/null) $(LDLIBS)
 compile := $(compile)
 LIBS := $(LIBS)
@@ -133,7 +133,7 @@ fuzz:
 	@BUILD=$(BUILD)/fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(notdir $(fuzzer))
 
 test-guest: deps
-	@.ci/deps guest
+	@.ci/deps guest qemu
 	@$(MAKE) --no-print-directory all
 	@tests/guest/boot prepare
 	@BUILD=$(BUILD) tests/run tests/guest/cases/*.sh
