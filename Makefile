@@ -1,7 +1,7 @@
 # quintain. Targets: all run test deps install clean check format fuzz test-guest;
 # libs (the archives), unit-FLOOR (build and run the unit tests of one floor).
 # Variables: BUILD=build CC=gcc|clang SANITIZE=address,undefined|thread
-#            DESTDIR prefix sysconfdir FUZZ_SECONDS=60
+#            DESTDIR prefix sysconfdir FUZZ_SECONDS=60 V=1 (shows the commands)
 
 BUILD ?= build
 prefix ?= /usr/local
@@ -46,6 +46,8 @@ LIBS = $(shell pkg-config --libs $(packages) 2>/dev/null) $(LDLIBS)
 compile := $(compile)
 LIBS := $(LIBS)
 
+say = $(if $(V),,@echo "  $(1) $(2)";)
+
 all: libs $(BUILD)/quintain
 libs: $(call archives,target)
 .PHONY: all libs run test deps install clean check format fuzz test-guest test-threads tests fuzzers FORCE
@@ -63,7 +65,7 @@ $(BUILD)/gen/version.h: FORCE
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/gen/version.h
 	@mkdir -p $(@D)
-	$(compile) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<) $(compile) -MMD -MP -c -o $@ $<
 
 define archive
 $(BUILD)/$(1).a: $(call objects,$(filter-out target/main.c,$(wildcard $(dir_$(1))/*.c)))
@@ -73,7 +75,7 @@ endef
 $(foreach f,$(floors),$(eval $(call archive,$(f))))
 
 $(BUILD)/quintain: $(BUILD)/obj/target/main.o $(call archives,target)
-	$(link) -o $@ $^ $(LIBS)
+	$(call say,LD,$@) $(link) -o $@ $^ $(LIBS)
 
 # Tests. tests/unit/FLOOR/test_X.c is a program of its own, linked with its
 # floor, those below it, and what else lies in its folder and in tests/unit
@@ -94,13 +96,13 @@ $(BUILD)/tests/scsi/suite: $(call objects,$(wildcard tests/scsi/*.c) $(helpers))
 $(BUILD)/tests/login/suite: $(call objects,$(wildcard tests/login/*.c) $(helpers)) $(call archives,iscsi)
 $(programs):
 	@mkdir -p $(@D)
-	$(link) -o $@ $^ $(LIBS) -lcunit
+	$(call say,LD,$@) $(link) -o $@ $^ $(LIBS) -lcunit
 
 # A fuzzer is libFuzzer's under "make fuzz"; else it replays its corpus.
 $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(if $(FUZZ),,$(call objects,tests/fuzz/replay.c)) \
 		$(call archives,target)
 	@mkdir -p $(@D)
-	$(link) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(LIBS)
+	$(call say,LD,$@) $(link) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(LIBS)
 
 fuzzers: $(addprefix $(BUILD)/,$(fuzzer))
 tests: all $(programs) fuzzers
