@@ -27,6 +27,7 @@ struct iscsi_params {
 	uint32_t default_time2wait, default_time2retain;
 	uint32_t max_outstanding_r2t;
 	uint32_t error_recovery_level;
+	uint32_t protocol_level;		/* iSCSIProtocolLevel; 1: RFC 7143 */
 	char initiator_name[ISCSI_NAME_MAX + 1];   /* lower case */
 	char initiator_alias[ISCSI_NAME_MAX + 1];
 	char target_name[ISCSI_NAME_MAX + 1];	   /* lower case; "" in discovery */

@@ -122,5 +122,8 @@ const struct iscsi_target_port *iscsi_target_port(const struct iscsi_target_view
 bool iscsi_auth_name_matches(const struct iscsi_auth_group *group, const char *initiator);
 bool iscsi_auth_address_matches(const struct iscsi_auth_group *group,
 				const struct sockaddr_storage *peer);
+/* The user of that name, or NULL.  Names of users are compared as they are. */
+const struct iscsi_chap_user *iscsi_auth_user(const struct iscsi_auth_group *group,
+					      const char *user);
 
 #endif
