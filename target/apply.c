@@ -213,8 +213,7 @@ void targets_remap(struct running *run, struct lun_run *lun, struct scsi_lun *fr
 	}
 }
 
-static struct target_run *target_run_create(struct running *run,
-					    const struct config_target *config)
+static struct target_run *target_run_create(struct running *run, const struct config_target *config)
 {
 	struct target_run *target = calloc(1, sizeof(*target));
 
@@ -248,8 +247,8 @@ void target_run_destroy(struct running *run, struct target_run *target)
 }
 
 /* New targets are made and mapped; those that stay are found. */
-static int targets_match(struct running *run, const struct config *config,
-			 const struct index *luns, struct err *err)
+static int targets_match(struct running *run, const struct config *config, const struct index *luns,
+			 struct err *err)
 {
 	struct index index;
 	int rc = 0;
@@ -303,7 +302,8 @@ static void targets_commit(struct running *run, const struct index *luns)
 		struct target_run *target = container_of(link, struct target_run, link);
 
 		if (!target->wanted) {
-			log_info("target %s: removed, its sessions are ended", target->config->name);
+			log_info("target %s: removed, its sessions are ended",
+				 target->config->name);
 			target_run_destroy(run, target);
 			continue;
 		}

@@ -76,10 +76,11 @@ static int store_open(struct running *run, const struct config_lun *config,
 	rc = backing_open(&settings, out, err);
 	if (rc == -ENOENT && settings.must_exist && settings.size != 0) {
 		state_lun_file(run->state, key, file, sizeof(file));
-		return err_set(err, ENOENT,
-			       "%s is missing but has been served before: it is lost, or what it "
-			       "lies on is not mounted; to begin anew with an empty disk, remove %s",
-			       key, file);
+		return err_set(
+			err, ENOENT,
+			"%s is missing but has been served before: it is lost, or what it "
+			"lies on is not mounted; to begin anew with an empty disk, remove %s",
+			key, file);
 	}
 	if (rc < 0 || known == 1)
 		return rc;

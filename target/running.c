@@ -32,7 +32,7 @@ static unsigned int cpus_allowed(int cpus[REACTORS_MAX])
 			if (CPU_ISSET(cpu, &set))
 				cpus[n++] = cpu;
 	if (n == 0) {
-		cpus[0] = -1;	/* more CPUs than the set holds: not pinned */
+		cpus[0] = -1; /* more CPUs than the set holds: not pinned */
 		n = 1;
 	}
 	return n;
@@ -106,8 +106,7 @@ int running_start(struct running *run, const struct config *config, struct err *
 	rc = reactors_start(run, config, err);
 	if (rc < 0)
 		goto fail;
-	rc = iscsi_server_create(&config->server, run->reactors, run->nreactors, &run->server,
-				 err);
+	rc = iscsi_server_create(&config->server, run->reactors, run->nreactors, &run->server, err);
 	if (rc == 0)
 		return 0;
 	reactors_stop(run);

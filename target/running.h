@@ -41,9 +41,9 @@ struct lun_run {
 	const struct config_lun *wanted; /* in apply: the new one, NULL: removed */
 	struct scsi_lun *scsi;
 	struct scsi_identity identity;
-	bool fresh;			/* in apply: made for this configuration */
-	uint64_t retry_at_ms;		/* CLOCK_MONOTONIC; while it has no store */
-	char problem[ERR_TEXT_MAX];	/* why it has no store; "" when it has */
+	bool fresh;		    /* in apply: made for this configuration */
+	uint64_t retry_at_ms;	    /* CLOCK_MONOTONIC; while it has no store */
+	char problem[ERR_TEXT_MAX]; /* why it has no store; "" when it has */
 };
 
 struct lun_mapping {
@@ -58,7 +58,7 @@ struct target_run {
 	bool fresh;
 	struct scsi_target *scsi;
 	struct iscsi_target *iscsi;
-	struct lun_mapping *map;	    /* ascending by number; what is mapped */
+	struct lun_mapping *map; /* ascending by number; what is mapped */
 	uint32_t nmap;
 };
 
@@ -68,8 +68,8 @@ struct running {
 	int cpus[REACTORS_MAX];
 	unsigned int nreactors;
 	struct iscsi_server *server;
-	struct config *config;		/* what was applied last; owned */
-	const struct iscsi_view *view;	/* the server's, until the next apply */
+	struct config *config;	       /* what was applied last; owned */
+	const struct iscsi_view *view; /* the server's, until the next apply */
 	struct list luns, targets;
 };
 

@@ -129,7 +129,8 @@ out:
 
 		snprintf(why, sizeof(why), "%s", err ? err->text : "");
 		err_set(err, -rc,
-			"%s; restore it from a backup, or remove it to give the disk a new identity",
+			"%s; restore it from a backup, or remove it to give the disk a new "
+			"identity",
 			why);
 	}
 	json_decref(object);
@@ -146,7 +147,8 @@ static int lun_write(const struct state *state, const char *key,
 	uuid_format(identity->uuid, uuid);
 	object = json_pack("{s:i, s:s, s:s}", "version", STATE_VERSION, "key", key, "uuid", uuid);
 	if (!object)
-		return err_set(err, EINVAL, "%s: a path must be UTF-8 to be kept in the state", key);
+		return err_set(err, EINVAL, "%s: a path must be UTF-8 to be kept in the state",
+			       key);
 	state_lun_file(state, key, file, sizeof(file));
 	rc = state_file_write(file, object, err);
 	json_decref(object);

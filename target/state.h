@@ -49,12 +49,12 @@ void state_lun_file(const struct state *state, const char *key, char *out, size_
 
 struct state_group {
 	const char *name;
-	uint16_t tag;	/* in: as configured, 0: to be chosen; out: 1..65535 */
+	uint16_t tag; /* in: as configured, 0: to be chosen; out: 1..65535 */
 };
 
 struct state_port {
 	const char *target, *group;
-	uint16_t id;	/* out: relative target port identifier, 1..65535 */
+	uint16_t id; /* out: relative target port identifier, 1..65535 */
 };
 
 /*

@@ -61,9 +61,7 @@ static bool table_sane(const json_t *table)
 
 	if (!json_is_object(table))
 		return false;
-	json_object_foreach((json_t *)table, name, value)
-		if (id_value(value) == 0)
-			return false;
+	json_object_foreach((json_t *)table, name, value) if (id_value(value) == 0) return false;
 	return true;
 }
 
@@ -85,8 +83,7 @@ static int tags_assign(json_t *tags, struct state_group *groups, size_t n, struc
 		ids->taken[kept] = true;
 	}
 	/* Those of groups that are not here now, or are another daemon's. */
-	json_object_foreach(tags, name, value)
-		ids->taken[id_value(value)] = true;
+	json_object_foreach(tags, name, value) ids->taken[id_value(value)] = true;
 	for (size_t i = 0; i < n; i++) {
 		if (groups[i].tag != 0)
 			continue;
@@ -107,8 +104,7 @@ static int ports_assign(json_t *table, struct state_port *ports, size_t n, struc
 	const char *name;
 	json_t *value;
 
-	json_object_foreach(table, name, value)
-		ids->taken[id_value(value)] = true;
+	json_object_foreach(table, name, value) ids->taken[id_value(value)] = true;
 	for (size_t i = 0; i < n; i++) {
 		int len = snprintf(key, sizeof(key), "%s %s", ports[i].target, ports[i].group);
 
@@ -121,10 +117,11 @@ static int ports_assign(json_t *table, struct state_port *ports, size_t n, struc
 			continue;
 		ports[i].id = id_choose(ids);
 		if (ports[i].id == 0)
-			return err_set(err, ENOSPC,
-				       "target %s, portal-group %s: all %d relative port identifiers "
-				       "are taken by ports that were served before",
-				       ports[i].target, ports[i].group, ID_MAX);
+			return err_set(
+				err, ENOSPC,
+				"target %s, portal-group %s: all %d relative port identifiers "
+				"are taken by ports that were served before",
+				ports[i].target, ports[i].group, ID_MAX);
 		json_object_set_new(table, key, json_integer(ports[i].id));
 		*changed = true;
 	}
@@ -152,7 +149,8 @@ static int assign(json_t *object, struct state_group *groups, size_t ngroups,
 	else if (!table_sane(tags) || !table_sane(table))
 		rc = err_set(err, EBADMSG,
 			     "it is damaged (a number is not 1..%d); restore it from a backup, or "
-			     "remove it to have ports numbered anew", ID_MAX);
+			     "remove it to have ports numbered anew",
+			     ID_MAX);
 	else
 		rc = tags_assign(tags, groups, ngroups, tag_ids, changed, err);
 	if (rc == 0)

@@ -28,9 +28,9 @@ struct builder {
 	struct running *run;
 	struct arena *arena;
 	const struct config *config;
-	struct iscsi_portal_group *groups;	/* in the order of config's */
+	struct iscsi_portal_group *groups; /* in the order of config's */
 	struct state_group *tags;
-	struct state_port *ports;		/* target by target, port by port */
+	struct state_port *ports; /* target by target, port by port */
 	size_t ngroups, nports;
 	/* Auth groups made so far, so that each is made once. */
 	const struct config_auth_group **auth_from;
@@ -97,8 +97,8 @@ static int listen_resolve(const struct config_listen *listen, struct sockaddr_st
 	rc = getaddrinfo(host, listen->port, &hints, &found);
 	if (rc != 0)
 		return err_set(err, EADDRNOTAVAIL, "%s:%u:%u: listen: %s cannot be resolved: %s",
-			       listen->pos.file, listen->pos.line, listen->pos.column,
-			       listen->host, gai_strerror(rc));
+			       listen->pos.file, listen->pos.line, listen->pos.column, listen->host,
+			       gai_strerror(rc));
 	for (const struct addrinfo *a = found; a && n < ADDRESSES_MAX; a = a->ai_next) {
 		struct sockaddr_storage addr = { 0 };
 
@@ -164,8 +164,7 @@ static const struct iscsi_chap_user *auth_users(struct builder *b, const struct 
 	return users;
 }
 
-static const char *const *auth_names(struct builder *b, const struct config_word *list,
-				     uint32_t *n)
+static const char *const *auth_names(struct builder *b, const struct config_word *list, uint32_t *n)
 {
 	const char **names;
 

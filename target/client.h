@@ -1,0 +1,48 @@
+/*
+ * The other side of the control socket: asks a running daemon.
+ *
+ * Main thread of a command; may block for CLIENT_TIMEOUT_S.
+ */
+#ifndef TARGET_CLIENT_H
+#define TARGET_CLIENT_H
+
+#include <stddef.h>
+#include <jansson.h>
+
+#include "base/err.h"
+#include "target/command.h"
+
+/* A reload waits for sessions that log out, and for stores that open. */
+#define CLIENT_TIMEOUT_S 120
+
+/* --socket and -c, which every command has that asks the daemon. */
+struct client_options {
+	const char *socket;
+	const char *file;
+};
+
+#define CLIENT_OPTION_SOCKET 256
+#define CLIENT_OPTIONS                                               \
+	{ "socket", required_argument, NULL, CLIENT_OPTION_SOCKET }, \
+	{                                                            \
+		"config", required_argument, NULL, 'c'               \
+	}
+
+/* Takes an option of these two; 0 when it was none of them. */
+int client_option(int option, struct client_options *options);
+
+/*
+ * The path of the socket: --socket; what the configuration names; without both,
+ * and without a configuration at the default place, that of the default state
+ * directory.  0 or -errno with a text.
+ */
+int client_socket_path(const struct client_options *options, char *out, size_t cap,
+		       struct err *err);
+
+/*
+ * Sends {"command": NAME} and waits for the answer, which is the caller's.
+ * 0, or -errno with a text when there is none; an answer of "ok": false is one.
+ */
+int client_ask(const char *path, const char *name, json_t **answer, struct err *err);
+
+#endif
