@@ -37,11 +37,11 @@ objects       = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 packages = liburing jansson libcrypto
 warnings = -Wall -Wextra -Wshadow -Wmissing-prototypes -Wvla -Werror
 sanitize = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-CFLAGS ?= -O2 -g
+CFLAGS ?= -O2 -g $(if $(SANITIZE),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
 compile = $(CC) -std=c17 -D_GNU_SOURCE $(CFLAGS) $(warnings) $(sanitize) -pthread \
 	-I. -I$(BUILD)/gen -include base/banned.h \
 	$(shell pkg-config --cflags $(packages) 2>/dev/null)
-link = $(CC) $(CFLAGS) $(sanitize) -Wl,--as-needed $(LDFLAGS) -pthread
+link = $(CC) $(CFLAGS) $(sanitize) -Wl,--as-needed,-z,relro,-z,now $(LDFLAGS) -pthread
 LIBS = $(shell pkg-config --libs $(packages) 2>/dev/null) $(LDLIBS)
 compile := $(compile)
 LIBS := $(LIBS)
