@@ -76,10 +76,15 @@ struct scsi_lun *scsi_lun_create(const char *name, const struct scsi_lun_setting
  * Control thread, which waits for the reactors.  Swaps the store: commands in
  * flight on the old one end first; the caller then closes the old one.
  * backing NULL: NOT READY from now on.  Attaches on all reactors given.
+ * Meanwhile commands end with BUSY.  -EBUSY: the old store did not finish its
+ * commands within SCSI_DRAIN_MS and stays in place.  When attaching fails the
+ * LUN has no store.
  */
 int scsi_lun_set_backing(struct scsi_lun *lun, struct backing *backing,
 			 struct reactor *const *reactors, unsigned int nreactors,
 			 struct err *err);
+/* How long the control thread waits for commands in flight. */
+#define SCSI_DRAIN_MS 5000
 struct backing *scsi_lun_backing(const struct scsi_lun *lun);
 
 /* Control thread.  The store's size has changed: each nexus is told once
@@ -101,6 +106,9 @@ struct scsi_lun_stats {
 	uint32_t block_size;
 };
 void scsi_lun_stats(const struct scsi_lun *lun, struct scsi_lun_stats *out);
+/* Commands of each kind: the name of a row, from 0 on, and how many of it came;
+ * NULL: there is no such row. */
+const char *scsi_lun_opcode_count(const struct scsi_lun *lun, unsigned int row, uint64_t *count);
 
 /* ---- targets: a map of LUN numbers, and ports ---- */
 
@@ -113,9 +121,17 @@ void scsi_target_destroy(struct scsi_target *target);	/* no nexus left */
 /* Control thread.  Every nexus of the target is told once (06/3F/0E REPORTED
  * LUNS DATA HAS CHANGED) when it was already in use. */
 int scsi_target_map(struct scsi_target *target, uint16_t number, struct scsi_lun *lun);
-/* Returns when no command of this target uses the LUN any more; in-flight
- * commands are waited for. */
-void scsi_target_unmap(struct scsi_target *target, uint16_t number);
+/*
+ * Takes the LUN out of the map: new commands do not find it, those that were
+ * prepared and not executed end with LOGICAL UNIT NOT SUPPORTED.  Returns when
+ * no command of this target uses it any more.  -EBUSY: the LUN is out of the
+ * map, but a store that does not answer still holds commands of it after
+ * SCSI_DRAIN_MS; scsi_lun_wait() must succeed before the LUN or the target is
+ * destroyed.  -ENOENT: no such LUN.
+ */
+int scsi_target_unmap(struct scsi_target *target, uint16_t number);
+/* Waits again: 0 or -EBUSY. */
+int scsi_lun_wait(struct scsi_lun *lun, const struct scsi_target *target);
 struct scsi_lun *scsi_target_lun(const struct scsi_target *target, uint16_t number);
 
 /* ---- nexus: one I_T nexus, that is one session ---- */
@@ -144,6 +160,10 @@ const struct scsi_nexus_id *scsi_nexus_id(const struct scsi_nexus *nexus);
 /* ---- commands ---- */
 
 struct scsi_opcode;
+struct lun_reactor;
+
+/* Extents asked of the store at a time by GET LBA STATUS. */
+#define SCSI_EXTENTS 4
 
 /* SAM-5 8.6, as RFC 7143 11.3.1 carries it */
 enum scsi_task_attr {
@@ -189,16 +209,29 @@ struct scsi_cmd {
 	/* Private to target/scsi. */
 	const struct scsi_opcode *op;
 	struct scsi_lun *lun;
+	struct lun_reactor *per; /* the LUN's part for this reactor */
 	struct bk_channel *channel;
 	struct bk_req req;
 	struct iovec rw_iov[2];
+	struct bk_extent extents[SCSI_EXTENTS];
 	uint64_t lba;
 	uint64_t nblocks;
 	uint64_t progress;	 /* of commands that take several requests */
+	uint64_t reply_len;	 /* data-in so far, whether there was room or not */
+	void (*next)(struct scsi_cmd *cmd);
+	uint32_t generation;	 /* of the store when it was prepared */
+	uint32_t out_len;	 /* data-out that came */
 	uint32_t step;
+	int lun_number;		 /* -1: none that we use */
+	uint32_t cut_index;	 /* iov[cut_index] was shortened from cut_len */
+	size_t cut_len;		 /* 0: none */
 	bool aborted;
 	bool prepared;
+	bool executing;
+	bool in_execute;	 /* within scsi_cmd_execute(): completion is deferred */
+	bool gone;		 /* the LUN was unmapped before it was executed */
 	struct list lun_link;
+	struct list wait_link;	 /* for the LUN's scratch */
 	struct reactor_work finish;
 };
 
@@ -221,6 +254,14 @@ void scsi_cmd_execute(struct scsi_cmd *cmd, uint32_t out_len);
 
 /* A command that was prepared and will not be executed. */
 void scsi_cmd_drop(struct scsi_cmd *cmd);
+
+/*
+ * A command that is executing has been aborted: it stops between two requests
+ * to its store (WRITE SAME, UNMAP, VERIFY) instead of going on.  done still
+ * comes, when nothing of it can reach the store any more; its status is
+ * TASK ABORTED unless it was over already.
+ */
+void scsi_cmd_abort(struct scsi_cmd *cmd);
 
 /* ---- task management (SAM-5 7), the part that crosses sessions ---- */
 

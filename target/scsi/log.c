@@ -1,0 +1,116 @@
+/*
+ * LOG SENSE (SPC-4 6.7, 7.3).
+ *
+ * To add a page: a builder and a row in log_pages[]; the lists of pages are
+ * computed.  Only what the store or our counters really know is offered.
+ */
+#include "target/scsi/internal.h"
+
+#define LOG_MAX 256
+
+/* What a page is built into: parameters after its header of 4. */
+struct log_out {
+	uint8_t data[LOG_MAX];
+	unsigned int len;
+};
+
+struct log_page {
+	uint8_t code, subcode;
+	const char *name;
+	void (*build)(struct scsi_cmd *cmd, struct log_out *out);
+};
+
+static void build_supported(struct scsi_cmd *cmd, struct log_out *out)
+{
+	const char *name;
+	uint8_t code, subcode;
+
+	(void)cmd;
+	for (unsigned int row = 0; (name = scsi_log_page_name(row, &code, &subcode)); row++)
+		if (subcode == 0)
+			out->data[out->len++] = code;
+}
+
+static void build_subpages(struct scsi_cmd *cmd, struct log_out *out)
+{
+	const char *name;
+	uint8_t code, subcode;
+
+	(void)cmd;
+	for (unsigned int row = 0; (name = scsi_log_page_name(row, &code, &subcode)); row++) {
+		out->data[out->len++] = code;
+		out->data[out->len++] = subcode;
+	}
+}
+
+/* 19h, general statistics and performance (SPC-4 7.3.8): parameter 1. */
+static void build_statistics(struct scsi_cmd *cmd, struct log_out *out)
+{
+	uint8_t *p = out->data;
+	struct scsi_lun_stats stats;
+
+	scsi_lun_stats(cmd->lun, &stats);
+	be16_store(p, 0x0001);
+	p[2] = 0x03;
+	p[3] = 0x40;
+	memset(p + 4, 0, 0x40);
+	be64_store(p + 4, stats.reads);
+	be64_store(p + 12, stats.writes);
+	if (stats.block_size) {
+		be64_store(p + 20, stats.write_bytes / stats.block_size);
+		be64_store(p + 28, stats.read_bytes / stats.block_size);
+	}
+	out->len = 4 + 0x40;
+}
+
+static const struct log_page log_pages[] = {
+	{ 0x00, 0x00, "supported log pages", build_supported },
+	{ 0x00, 0xff, "supported log pages and subpages", build_subpages },
+	{ 0x19, 0x00, "general statistics and performance", build_statistics },
+};
+
+const char *scsi_log_page_name(unsigned int row, uint8_t *code, uint8_t *subcode)
+{
+	if (row >= ARRAY_LEN(log_pages))
+		return NULL;
+	*code = log_pages[row].code;
+	*subcode = log_pages[row].subcode;
+	return log_pages[row].name;
+}
+
+static const struct log_page *find(const struct scsi_cmd *cmd)
+{
+	for (size_t i = 0; i < ARRAY_LEN(log_pages); i++)
+		if (log_pages[i].code == (cmd->cdb[2] & 0x3f) &&
+		    log_pages[i].subcode == cmd->cdb[3])
+			return &log_pages[i];
+	return NULL;
+}
+
+/* Cumulative values only: there are no thresholds. */
+bool log_sense_judge(struct scsi_cmd *cmd)
+{
+	if (!find(cmd))
+		return scsi_refuse_field(cmd, cmd->cdb[3] ? 3 : 2, cmd->cdb[3] ? -1 : 5);
+	if (cmd->cdb[2] >> 6 != 0x01 && (cmd->cdb[2] & 0x3f) != 0x00)
+		return scsi_refuse_field(cmd, 2, 7);
+	if (be16_load(cmd->cdb + 5) > 1)
+		return scsi_refuse_field(cmd, 5, -1);
+	return true;
+}
+
+void log_sense_run(struct scsi_cmd *cmd)
+{
+	const struct log_page *page = find(cmd);
+	struct log_out out = { .len = 0 };
+	uint8_t header[4];
+
+	page->build(cmd, &out);
+	header[0] = page->code;
+	if (page->subcode)
+		header[0] |= 0x40;
+	header[1] = page->subcode;
+	be16_store(header + 2, (uint16_t)out.len);
+	scsi_reply_put(cmd, header, sizeof(header));
+	scsi_reply(cmd, out.data, out.len);
+}
