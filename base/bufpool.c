@@ -15,6 +15,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -79,9 +80,9 @@ int bufpool_create(uint64_t bytes, struct bufpool **out, struct err *err)
 	struct bufpool *pool;
 
 	if (bytes < BUFPOOL_BYTES_MIN || nchunks > UINT32_MAX)
-		return err_set(err, EINVAL, "a buffer pool of %llu MiB is too %s: at least %u MiB",
-			       (unsigned long long)bytes >> 20,
-			       bytes < BUFPOOL_BYTES_MIN ? "small" : "large",
+		return err_set(err, EINVAL,
+			       "a buffer pool of %" PRIu64 " MiB is too %s: at least %u MiB",
+			       bytes >> 20, bytes < BUFPOOL_BYTES_MIN ? "small" : "large",
 			       BUFPOOL_BYTES_MIN >> 20);
 	pool = calloc(1, sizeof(*pool));
 	if (!pool)
@@ -94,8 +95,8 @@ int bufpool_create(uint64_t bytes, struct bufpool **out, struct err *err)
 	if (!pool->chunks || !pool->free_chunks || pool->memory == MAP_FAILED) {
 		bufpool_destroy(pool);
 		return err_set(err, ENOMEM,
-			       "no address space for a buffer pool of %llu MiB (ulimit -v?)",
-			       (unsigned long long)bytes >> 20);
+			       "no address space for a buffer pool of %" PRIu64 " MiB (ulimit -v?)",
+			       bytes >> 20);
 	}
 	for (uint32_t i = 0; i < pool->nchunks; i++) {
 		list_init(&pool->chunks[i].link);

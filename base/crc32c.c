@@ -17,12 +17,10 @@
 #include <nmmintrin.h>
 #define HAVE_INSTRUCTION   1
 #define INSTRUCTION_TARGET __attribute__((target("sse4.2")))
-#elif defined(__aarch64__)
+#elif defined(__ARM_FEATURE_CRC32) /* built with -march=...+crc */
 #include <arm_acle.h>
-#include <sys/auxv.h>
-#include <asm/hwcap.h>
-#define HAVE_INSTRUCTION   1
-#define INSTRUCTION_TARGET __attribute__((target("+crc")))
+#define HAVE_INSTRUCTION 1
+#define INSTRUCTION_TARGET
 #else
 #define HAVE_INSTRUCTION 0
 #endif
@@ -30,17 +28,7 @@
 /* x^32 + x^28 + ... (RFC 7143 13.1), bits reversed. */
 #define POLYNOMIAL 0x82f63b78u
 
-/* Bytes of each of three streams; the long one suits 4 KiB and more, the short
- * one what is left. */
-#define LONG_LEN  1360u
-#define SHORT_LEN 256u
-
-struct shift {
-	uint32_t table[4][256];
-};
-
 static uint32_t byte_table[8][256];
-static struct shift long_shift, short_shift;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* ---- tables ---- */
@@ -58,33 +46,6 @@ static void make_byte_table(void)
 		for (int k = 1; k < 8; k++)
 			byte_table[k][i] = byte_table[k - 1][i] >> 8 ^
 					   byte_table[0][byte_table[k - 1][i] & 0xff];
-}
-
-/* What crc becomes when len zero bytes follow. */
-static uint32_t append_zeros(uint32_t crc, size_t len)
-{
-	while (len-- > 0)
-		crc = crc >> 8 ^ byte_table[0][crc & 0xff];
-	return crc;
-}
-
-static void make_shift(struct shift *shift, size_t len)
-{
-	uint32_t of_bit[32];
-
-	/* The map is linear: what it does to single bits says all. */
-	for (int bit = 0; bit < 32; bit++)
-		of_bit[bit] = append_zeros(1u << bit, len);
-	for (int k = 0; k < 4; k++) {
-		for (uint32_t i = 0; i < 256; i++) {
-			uint32_t crc = 0;
-
-			for (int bit = 0; bit < 8; bit++)
-				if (i >> bit & 1)
-					crc ^= of_bit[8 * k + bit];
-			shift->table[k][i] = crc;
-		}
-	}
 }
 
 static uint32_t update_table(uint32_t crc, const uint8_t *p, size_t len)
@@ -123,9 +84,47 @@ typedef uint32_t crc_register;
 
 static bool instruction_present(void)
 {
-	return getauxval(AT_HWCAP) & HWCAP_CRC32;
+	return true;
 }
 #endif
+
+/* Bytes of each of three streams; the long one suits 4 KiB and more, the short
+ * one what is left. */
+#define LONG_LEN  1360u
+#define SHORT_LEN 256u
+
+struct shift {
+	uint32_t table[4][256];
+};
+
+static struct shift long_shift, short_shift;
+
+/* What crc becomes when len zero bytes follow. */
+static uint32_t append_zeros(uint32_t crc, size_t len)
+{
+	while (len-- > 0)
+		crc = crc >> 8 ^ byte_table[0][crc & 0xff];
+	return crc;
+}
+
+static void make_shift(struct shift *shift, size_t len)
+{
+	uint32_t of_bit[32];
+
+	/* The map is linear: what it does to single bits says all. */
+	for (int bit = 0; bit < 32; bit++)
+		of_bit[bit] = append_zeros(1u << bit, len);
+	for (int k = 0; k < 4; k++) {
+		for (uint32_t i = 0; i < 256; i++) {
+			uint32_t crc = 0;
+
+			for (int bit = 0; bit < 8; bit++)
+				if (i >> bit & 1)
+					crc ^= of_bit[8 * k + bit];
+			shift->table[k][i] = crc;
+		}
+	}
+}
 
 static inline uint64_t load_u64(const uint8_t *p)
 {

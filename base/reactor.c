@@ -277,14 +277,18 @@ static void free_reactor(struct reactor *reactor)
 	free(reactor);
 }
 
-/* Signals are the control thread's. */
+/* Signals are the control thread's, but for those that tell of a fault of the
+ * thread itself. */
 static int start_thread(struct reactor *reactor)
 {
-	sigset_t all, old;
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
+	sigset_t blocked, old;
 	int rc;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	sigfillset(&blocked);
+	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+		sigdelset(&blocked, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &blocked, &old);
 	rc = pthread_create(&reactor->thread, NULL, thread_main, reactor);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return rc;

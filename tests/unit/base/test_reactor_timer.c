@@ -148,7 +148,7 @@ static void timer_wakes_a_sleeping_reactor_in_time(void)
 	reactor_call(reactor, release_three, NULL);
 	fixture_stop(reactor);
 	late_ns = alarms[0].fired_ns - alarms[0].asked_ns;
-	CU_ASSERT(late_ns < 40000000);
+	CU_ASSERT(late_ns < 500000000);
 	/* It sleeps until then, it does not look again and again. */
 	CU_ASSERT(after.iterations - before.iterations <= 4);
 	CU_ASSERT_EQUAL(after.timers, 1);
