@@ -142,7 +142,8 @@ test-guest: deps
 
 check:
 	@.ci/deps build style
-	@BUILD=$(BUILD) tests/run .ci/check-style .ci/check-includes
+	@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) tests/run .ci/check-style .ci/check-includes .ci/check-docs
 
 format:
 	git ls-files '*.c' '*.h' | xargs clang-format -i
@@ -156,9 +157,9 @@ install: all
 	for s in 1 5 8; do for f in docs/*.$$s; do [ ! -e $$f ] || \
 		install -D -m 644 -t $(DESTDIR)$(mandir)/man$$s $$f || exit 1; done; done
 	install -D -m 644 -t $(DESTDIR)$(docdir)/examples config/*.conf
-	[ ! -e config/quintain.service ] || { mkdir -p $(DESTDIR)$(unitdir) && \
-		sed 's,@bindir@,$(bindir),; s,@sysconfdir@,$(sysconfdir),' config/quintain.service \
-		>$(DESTDIR)$(unitdir)/quintain.service; }
+	mkdir -p $(DESTDIR)$(unitdir)
+	sed 's,@bindir@,$(bindir),; s,@sysconfdir@,$(sysconfdir),' config/quintain.service \
+		>$(DESTDIR)$(unitdir)/quintain.service
 
 clean:
 	rm -rf $(BUILD)
