@@ -40,11 +40,20 @@ static int block_size(int fd, const struct backing_settings *settings, uint64_t 
 		return err_set(err, errno, "%s: its size: %s", settings->path, err_name(errno));
 	size_format(*size, text, sizeof(text));
 	if (settings->size > *size)
-		return err_set(err, EINVAL, "%s has %s (%llu bytes), less than size: a device does not grow by it",
+		return err_set(err, EINVAL,
+			       "%s has %s (%llu bytes), less than size: a device does not grow by "
+			       "it",
 			       settings->path, text, (unsigned long long)*size);
 	if (settings->size)
 		*size = settings->size;
 	return 0;
+}
+
+static int not_writable(const char *path, int code, struct err *err)
+{
+	return err_set(err, code,
+		       "%s cannot be opened for writing: %s; make it writable, or say read-only yes",
+		       path, err_name(code));
 }
 
 static int block_open_fd(const struct backing_settings *settings, int *out, struct err *err)
@@ -52,24 +61,24 @@ static int block_open_fd(const struct backing_settings *settings, int *out, stru
 	/* O_EXCL on a block device: refused while it is mounted or part of
 	 * something else (open(2)).  A reader does not mind. */
 	int flags = settings->read_only ? O_RDONLY : O_RDWR | O_EXCL;
-	int fd = open(settings->path, flags | O_CLOEXEC);
+	int fd = open(settings->path, flags | O_CLOEXEC), protected = 0, rc = 0;
 	struct stat st;
 
 	if (fd < 0 && errno == EBUSY)
 		return lock_device_busy(settings->path, err);
-	if (fd < 0 && !settings->read_only && (errno == EACCES || errno == EPERM || errno == EROFS))
-		return err_set(err, errno,
-			       "%s cannot be opened for writing: %s; make it writable, or say "
-			       "read-only yes",
-			       settings->path, err_name(errno));
+	if (fd < 0 && !settings->read_only && (errno == EPERM || errno == EACCES || errno == EROFS))
+		return not_writable(settings->path, errno, err);
 	if (fd < 0)
 		return err_set(err, errno, "%s: %s", settings->path, err_name(errno));
-	if (fstat(fd, &st) < 0 || !S_ISBLK(st.st_mode)) {
+	if (fstat(fd, &st) < 0 || !S_ISBLK(st.st_mode))
+		rc = err_set(err, EINVAL, "%s is not a block device any more", settings->path);
+	else if (!settings->read_only && ioctl(fd, BLKROGET, &protected) == 0 && protected)
+		rc = not_writable(settings->path, EROFS, err);
+	if (rc < 0)
 		close(fd);
-		return err_set(err, EINVAL, "%s is not a block device any more", settings->path);
-	}
-	*out = fd;
-	return 0;
+	else
+		*out = fd;
+	return rc;
 }
 
 /* A power of two of at least a block and at most 1 MiB, to which ESXi's

@@ -276,7 +276,9 @@ static void hole_next(struct bk_req *req)
 
 	req->ring_op.done = hole_done;
 	sqe = reactor_sqe(req->channel->reactor, &req->ring_op);
-	io_uring_prep_fallocate(sqe, channel_of(req)->fd, (int)req->mode,
+	/* By the open file that holds a device exclusively: by another one the
+	 * kernel refuses it (EBUSY) while the page cache holds written data. */
+	io_uring_prep_fallocate(sqe, posix_by(req)->fd, (int)req->mode,
 				(off_t)(req->off + req->pos), (off_t)hole_piece(req));
 }
 
