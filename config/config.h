@@ -30,7 +30,7 @@
 /* Where a word stands: for messages, also of later stages (apply.c). */
 struct config_pos {
 	const char *file;
-	uint32_t line, column;	/* from 1 */
+	uint32_t line, column;	/* from 1; line 0: the file as a whole */
 };
 
 enum config_severity {
@@ -40,9 +40,9 @@ enum config_severity {
 
 struct config_message {
 	struct config_pos pos;
-	enum config_severity severity;
+	uint8_t severity;	/* enum config_severity */
 	const char *text;
-	const char *source;	/* the line of the file, without its end */
+	const char *source;	/* the line of the file, without its end, or NULL */
 	struct config_message *next;
 };
 
@@ -73,6 +73,7 @@ struct config_auth_group {
 	const char *name;	/* also "default" and "no-authentication"; an inline
 				 * one of a target has the name "target IQN" */
 	uint8_t type;		/* enum config_auth_type; UNSET is resolved by check */
+	struct config_pos type_pos;	/* line 0: not given */
 	struct config_chap *chaps;		/* with those of secret-file */
 	struct config_word *initiator_names;	/* patterns, lower case */
 	struct config_word *initiator_portals;	/* "ADDR[/LEN]", [ADDR], checked */
@@ -97,19 +98,23 @@ enum config_discovery_filter {
 };
 
 struct config_portal_group {
-	struct config_pos pos;
+	struct config_pos pos;	/* line 0: the predefined one */
 	const char *name;
-	struct config_listen *listens;
+	struct config_listen *listens;	/* may be empty */
 	const struct config_auth_group *discovery_auth;	/* never NULL after check */
 	uint8_t discovery_filter;
 	bool discovery_all;
 	uint8_t dscp;		/* 0..63 */
 	uint16_t tag;		/* 0: to be chosen (apply.c keeps it stable) */
+	struct config_pos tag_pos;
+	unsigned int nports;	/* how many targets name it */
 	struct config_portal_group *next;
 };
 
 struct config_lun {
 	struct config_pos pos;
+	struct config_pos path_pos;	/* of its path, or pos */
+	unsigned int nmaps;		/* how many targets' LUNs it is */
 	const char *name;	/* of a top-level lun; "IQN,lun,N" of one in a target */
 	struct backing_settings backing;
 	struct scsi_lun_settings scsi;
@@ -141,9 +146,9 @@ struct config_target {
 	struct config_target *next;
 };
 
-/* Rows: config_global_options[] in sections.c. */
+/* Rows: config_global_options[] (global.c). */
 struct config_global {
-	uint8_t debug;		/* 0 info, 1 debug, 2 and more trace */
+	uint32_t debug;		/* 0 info, 1 debug, 2 and more trace */
 	uint32_t reactors;	/* 0: one for each CPU that we may use */
 	uint64_t buffer_memory;	/* bytes of data buffers per reactor */
 	uint32_t spin_us;	/* us to poll before sleeping */
@@ -152,9 +157,14 @@ struct config_global {
 	const char *pidfile;	/* or NULL */
 };
 
+extern const struct option_spec config_global_options[];
+
+struct config_source;	/* messages.h */
+
 struct config {
 	struct arena *arena;
 	const char *file;
+	struct config_source *sources;	/* what was read, the last one first */
 	struct config_global global;
 	struct iscsi_server_settings server;
 	struct iscsi_limits limits;	/* defaults of the targets, and discovery */
