@@ -158,6 +158,16 @@ static struct lun_run *mapping_find(const struct lun_mapping *map, uint32_t n, u
 	return NULL;
 }
 
+/* True when nothing uses the LUN under this number any more. */
+static bool number_unmap(struct target_run *target, const struct lun_mapping *mapping)
+{
+	if (scsi_target_unmap(target->scsi, mapping->number) != -EBUSY)
+		return true;
+	log_error("target %s: LUN %u is removed, but its store does not end commands",
+		  target->config->name, mapping->number);
+	return false;
+}
+
 /*
  * Makes the target map what it should.  A number that is given to another LUN
  * is taken away first: its commands end before the other disk is there.
@@ -179,7 +189,7 @@ static int target_map(struct target_run *target, const struct index *luns, struc
 		map[n++] = (struct lun_mapping){ m->number, index_find(luns, m->lun->name) };
 	for (uint32_t i = 0; i < target->nmap; i++)
 		if (mapping_find(map, n, target->map[i].number) != target->map[i].lun)
-			scsi_target_unmap(target->scsi, target->map[i].number);
+			number_unmap(target, &target->map[i]);
 	for (uint32_t i = 0; i < n && rc == 0; i++) {
 		assert(map[i].lun);
 		if (scsi_target_lun(target->scsi, map[i].number))
@@ -203,7 +213,7 @@ void targets_remap(struct running *run, struct lun_run *lun, struct scsi_lun *fr
 
 			if (target->map[i].lun != lun)
 				continue;
-			scsi_target_unmap(target->scsi, target->map[i].number);
+			number_unmap(target, &target->map[i]);
 			rc = scsi_target_map(target->scsi, target->map[i].number, fresh);
 			if (rc < 0)
 				log_error("target %s: LUN %u cannot be mapped: %s",
@@ -236,11 +246,17 @@ static struct target_run *target_run_create(struct running *run, const struct co
 
 void target_run_destroy(struct running *run, struct target_run *target)
 {
+	bool unused = true;
+
 	iscsi_server_end_sessions(run->server, target->iscsi, LOGOUT_TIMEOUT_MS);
 	for (uint32_t i = 0; i < target->nmap; i++)
-		scsi_target_unmap(target->scsi, target->map[i].number);
+		unused = number_unmap(target, &target->map[i]) && unused;
 	iscsi_target_put(target->iscsi);
-	scsi_target_destroy(target->scsi);
+	/* The sessions of commands that do not end are still there. */
+	if (unused)
+		scsi_target_destroy(target->scsi);
+	else
+		run->nstuck++;
 	list_del(&target->link);
 	free(target->map);
 	free(target);

@@ -14,8 +14,8 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/option.h"
+#include "target/clock.h"
 #include "target/control_socket.h"
-#include "target/running.h"
 
 /* A client has one request at a time: while its answer goes out, nothing more
  * is read from it. */

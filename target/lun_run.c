@@ -20,17 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "base/log.h"
-
-uint64_t clock_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
+#include "target/clock.h"
 
 /* The key of the LUN in the state directory. */
 static int state_key(const struct config_lun *config, char *out, size_t cap, struct err *err)
@@ -208,8 +200,9 @@ void lun_run_destroy(struct running *run, struct lun_run *lun)
 {
 	store_close(run, lun);
 	list_del(&lun->link);
-	/* A store that is stuck keeps its LUN. */
-	if (!scsi_lun_backing(lun->scsi))
+	if (scsi_lun_backing(lun->scsi))
+		run->nstuck++;
+	else
 		scsi_lun_destroy(lun->scsi);
 	free(lun);
 }

@@ -6,15 +6,13 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
+#include "target/clock.h"
 #include "target/flush.h"
 
 /* Submissions between two entries into the kernel; a power of two. */
 #define RING_ENTRIES 4096
-/* Data buffers of a reactor where the configuration does not say. */
-#define BUFFER_BYTES_DEFAULT (128u << 20)
 /* Of running_stop()'s time, what is kept for flushing and closing. */
 #define STOP_FLUSH_SHARE 3
 
@@ -38,22 +36,6 @@ static unsigned int cpus_allowed(int cpus[REACTORS_MAX])
 	return n;
 }
 
-/* An eighth of the memory for all reactors, where that is less than the default. */
-static uint64_t buffer_bytes(const struct config *config, unsigned int nreactors)
-{
-	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-	uint64_t bytes = config->global.buffer_memory, share;
-
-	if (bytes != 0)
-		return bytes;
-	bytes = BUFFER_BYTES_DEFAULT;
-	if (pages > 0 && page > 0) {
-		share = (uint64_t)pages * (uint64_t)page / 8 / nreactors;
-		bytes = share < bytes ? share : bytes;
-	}
-	return bytes < BUFPOOL_BYTES_MIN ? BUFPOOL_BYTES_MIN : bytes;
-}
-
 static void reactors_stop(struct running *run)
 {
 	while (run->nreactors > 0)
@@ -73,7 +55,7 @@ static int reactors_start(struct running *run, const struct config *config, stru
 			.index = i,
 			.cpu = cpus[i % ncpus],
 			.ring_entries = RING_ENTRIES,
-			.buffer_bytes = buffer_bytes(config, wanted),
+			.buffer_bytes = config->global.buffer_memory,
 			.spin_us = config->global.spin_us,
 		};
 
@@ -158,6 +140,8 @@ bool running_stop(struct running *run, unsigned int timeout_ms)
 	if (!luns_flush(run, left_ms(deadline_ms)))
 		return false;
 	objects_destroy(run);
+	if (run->nstuck > 0)
+		return false;
 	iscsi_server_destroy(run->server);
 	reactors_stop(run);
 	state_close(run->state);

@@ -71,9 +71,10 @@ struct running {
 	struct config *config;	       /* what was applied last; owned */
 	const struct iscsi_view *view; /* the server's, until the next apply */
 	struct list luns, targets;
+	/* Objects that were let go of while a store did not answer: still in
+	 * memory, as commands in flight point to them. */
+	unsigned int nstuck;
 };
-
-uint64_t clock_ms(void); /* CLOCK_MONOTONIC */
 
 /* Starts reactors and the server as the configuration says; serves nothing yet.
  * On error everything is as before. */
@@ -101,7 +102,7 @@ bool running_stop(struct running *run, unsigned int timeout_ms);
 
 /* With its first try to open the store. */
 struct lun_run *lun_run_create(struct running *run, const struct config_lun *config);
-/* Unmapped everywhere. */
+/* Unmapped everywhere.  One whose store is stuck is left, see nstuck. */
 void lun_run_destroy(struct running *run, struct lun_run *lun);
 /* True when it has its store afterwards.  May make lun->scsi anew (see there). */
 bool lun_run_try(struct running *run, struct lun_run *lun);

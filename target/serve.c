@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "target/clock.h"
 #include "target/daemon.h"
 #include "target/notify.h"
 #include "target/pidfile.h"

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "target/clock.h"
 #include "target/control.h"
 #include "version.h"
 
