@@ -154,6 +154,12 @@ static void timer_wakes_a_sleeping_reactor_in_time(void)
 	CU_ASSERT_EQUAL(after.timers, 1);
 }
 
+static void fire_again(struct reactor_timer *timer)
+{
+	fire(timer);
+	reactor_timer_arm(reactor, timer, 0);
+}
+
 static void cancel_one(void *arg)
 {
 	(void)arg;
@@ -175,11 +181,24 @@ static void timer_may_be_armed_for_ever(void)
 	CU_ASSERT_EQUAL(nfired, 0);
 }
 
+static void timer_without_delay_does_not_hold_up_the_loop(void)
+{
+	uint64_t delay_ms = 0;
+
+	setup();
+	reactor_timer_init(&alarms[0].timer, fire_again);
+	reactor_call(reactor, arm_one, &delay_ms);
+	CU_ASSERT(fixture_reaches(&nfired, 100));
+	reactor_call(reactor, cancel_one, NULL);
+	fixture_stop(reactor);
+}
+
 static const struct test tests[] = {
 	TEST(timers_fire_once_in_the_order_of_their_times),
 	TEST(timer_may_change_itself_and_others_when_it_fires),
 	TEST(timer_wakes_a_sleeping_reactor_in_time),
 	TEST(timer_may_be_armed_for_ever),
+	TEST(timer_without_delay_does_not_hold_up_the_loop),
 };
 
 TEST_MAIN(tests)
