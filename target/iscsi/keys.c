@@ -270,7 +270,8 @@ static enum verdict judge_size(struct judgement *j)
 static enum verdict judge_name(struct judgement *j)
 {
 	bool target = j->key->offset == PARAM(target_name);
-	char *result = result_of(j->params, j->key), name[ISCSI_NAME_MAX + 1];
+	/* Whole, to the last byte: params are compared as they lie in memory. */
+	char *result = result_of(j->params, j->key), name[ISCSI_NAME_MAX + 1] = "";
 	struct err err;
 
 	if (iscsi_name_normalize(j->value, name, sizeof(name), &err) != 0)
