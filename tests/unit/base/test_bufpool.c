@@ -209,6 +209,20 @@ static void bufpool_those_who_need_their_peer_get_half(void)
 	teardown();
 }
 
+static void bufpool_share_of_a_half_has_its_own_order(void)
+{
+	setup();
+	CU_ASSERT_TRUE(get(0, 8 * MIB, BUFPOOL_NEEDS_PEER));
+	CU_ASSERT_TRUE(get(1, 16 * MIB, BUFPOOL_NEEDS_PEER));
+	CU_ASSERT_FALSE(get(2, 16 * MIB, BUFPOOL_NEEDS_PEER));
+	/* There would be room for it in the half. */
+	CU_ASSERT_FALSE(get(3, 4 * KIB, BUFPOOL_NEEDS_PEER));
+	put(1);
+	CU_ASSERT_EQUAL(holders[2].order, 1);
+	CU_ASSERT_EQUAL(holders[3].order, 2);
+	teardown();
+}
+
 static void bufpool_small_pieces_pin_at_most_half(void)
 {
 	setup();
@@ -298,6 +312,7 @@ static const struct test tests[] = {
 	TEST(bufpool_small_ones_do_not_overtake_a_large_one),
 	TEST(bufpool_put_leaves_the_queue),
 	TEST(bufpool_those_who_need_their_peer_get_half),
+	TEST(bufpool_share_of_a_half_has_its_own_order),
 	TEST(bufpool_small_pieces_pin_at_most_half),
 	TEST(bufpool_who_needs_its_peer_keeps_its_turn),
 	TEST(bufpool_ready_may_put_and_get),
