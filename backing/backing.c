@@ -271,12 +271,6 @@ void backing_stats(const struct backing *backing, struct bk_stats *out)
 
 /* ---- requests ---- */
 
-/* Counters have one writer, their reactor; others read them at any time. */
-static void count(uint64_t *counter, uint64_t n)
-{
-	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
-}
-
 static const struct bk_op_rule {
 	bool has_range;	/* off and len are judged */
 	bool moves;	/* iov carries the data */
@@ -346,9 +340,9 @@ static void finish(struct bk_req *req, int err)
 		err = ESTALE;
 	}
 	req->err = err;
-	count(err ? &channel->stats.errors[req->op] : &channel->stats.ops[req->op], 1);
+	bk_count(err ? &channel->stats.errors[req->op] : &channel->stats.ops[req->op], 1);
 	if (!err && op_rules[req->op].has_range)
-		count(&channel->stats.bytes[req->op], req->len);
+		bk_count(&channel->stats.bytes[req->op], req->len);
 	if (channel->submitting)
 		reactor_defer(channel->reactor, &req->work);
 	else
@@ -475,7 +469,7 @@ void backing_submit(struct bk_channel *channel, struct bk_req *req)
 		check_iov(req);
 	if (req->op == BK_WRITE &&
 	    ((req->off | req->len) & (backing->limits.physical_block_size - 1)))
-		count(&channel->stats.unaligned, 1);
+		bk_count(&channel->stats.unaligned, 1);
 	if (backing->ops->native & 1u << req->op)
 		step(req);
 	else if (req->op == BK_WRITE_ZEROES)

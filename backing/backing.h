@@ -199,7 +199,8 @@ struct backing {
  * block device by what it is, no path: memory. */
 int backing_open(const struct backing_settings *settings, struct backing **out,
 		 struct err *err);
-/* All channels must be detached. */
+/* Control thread.  All channels must be detached; the reactors must still run,
+ * as a thread of the store may be on its way out of reactor_send(). */
 void backing_close(struct backing *backing);
 /* Control thread.  Takes over a new size (raised `size`, grown file); 1 when
  * the capacity changed, 0 when not, -errno when refused. */

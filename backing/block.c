@@ -49,13 +49,6 @@ static int block_size(int fd, const struct backing_settings *settings, uint64_t 
 	return 0;
 }
 
-static int not_writable(const char *path, int code, struct err *err)
-{
-	return err_set(err, code,
-		       "%s cannot be opened for writing: %s; make it writable, or say read-only yes",
-		       path, err_name(code));
-}
-
 static int block_open_fd(const struct backing_settings *settings, int *out, struct err *err)
 {
 	/* O_EXCL on a block device: refused while it is mounted or part of
@@ -67,13 +60,13 @@ static int block_open_fd(const struct backing_settings *settings, int *out, stru
 	if (fd < 0 && errno == EBUSY)
 		return lock_device_busy(settings->path, err);
 	if (fd < 0 && !settings->read_only && (errno == EPERM || errno == EACCES || errno == EROFS))
-		return not_writable(settings->path, errno, err);
+		return lock_not_writable(settings->path, errno, err);
 	if (fd < 0)
 		return err_set(err, errno, "%s: %s", settings->path, err_name(errno));
 	if (fstat(fd, &st) < 0 || !S_ISBLK(st.st_mode))
 		rc = err_set(err, EINVAL, "%s is not a block device any more", settings->path);
 	else if (!settings->read_only && ioctl(fd, BLKROGET, &protected) == 0 && protected)
-		rc = not_writable(settings->path, EROFS, err);
+		rc = lock_not_writable(settings->path, EROFS, err);
 	if (rc < 0)
 		close(fd);
 	else

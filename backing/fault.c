@@ -447,10 +447,12 @@ void fault_release(struct backing *backing)
 	assert(backing->ops == &fault_ops);
 	for (unsigned int i = 0; i < REACTORS_MAX; i++) {
 		struct bk_channel *channel = backing->channel[i];
-		struct fault_channel *mine =
-			container_of(channel, struct fault_channel, channel);
+		struct fault_channel *mine;
 
-		if (channel && !atomic_exchange(&mine->release_sent, true))
+		if (!channel)
+			continue;
+		mine = container_of(channel, struct fault_channel, channel);
+		if (!atomic_exchange(&mine->release_sent, true))
 			reactor_send(channel->reactor, &mine->release);
 	}
 }

@@ -164,10 +164,7 @@ static int file_open_fd(const struct backing_settings *settings, int *out, bool 
 		return rc;
 	}
 	if (fd < 0 && !settings->read_only && (errno == EACCES || errno == EPERM || errno == EROFS))
-		return err_set(err, errno,
-			       "%s cannot be opened for writing: %s; make it writable, or say "
-			       "read-only yes",
-			       settings->path, err_name(errno));
+		return lock_not_writable(settings->path, errno, err);
 	if (fd < 0)
 		return err_set(err, errno, "%s: %s", settings->path, err_name(errno));
 	*out = fd;

@@ -319,11 +319,11 @@ static void memory_submit(struct bk_channel *channel, struct bk_req *req)
 	case BK_READ:
 	case BK_WRITE:
 		copy(memory, req);
-		channel->stats.inline_ops++;
+		bk_count(&channel->stats.inline_ops, 1);
 		bk_complete(req, 0);
 		break;
 	case BK_UNMAP:
-		channel->stats.ring_ops++;
+		bk_count(&channel->stats.ring_ops, 1);
 		clear_next(req);
 		break;
 	case BK_WRITE_ZEROES:
@@ -331,7 +331,7 @@ static void memory_submit(struct bk_channel *channel, struct bk_req *req)
 			bk_write_zeros(req);
 			break;
 		}
-		channel->stats.ring_ops++;
+		bk_count(&channel->stats.ring_ops, 1);
 		clear_next(req);
 		break;
 	case BK_STATUS:

@@ -154,7 +154,7 @@ static void transfer(struct posix *posix, struct bk_req *req)
 
 	/* Zeros are long, and there is more behind them. */
 	if (posix->in_memory && !req->writes_zeros) {
-		stats->inline_ops++;
+		bk_count(&stats->inline_ops, 1);
 		while (advance(req, call(req, 0)))
 			;
 		return;
@@ -165,11 +165,11 @@ static void transfer(struct posix *posix, struct bk_req *req)
 		if (res == -EOPNOTSUPP) {
 			atomic_store_explicit(nowait, false, memory_order_relaxed);
 		} else if (res != 0 && !advance(req, res)) {
-			stats->inline_ops++;
+			bk_count(&stats->inline_ops, 1);
 			return;
 		}
 	}
-	stats->ring_ops++;
+	bk_count(&stats->ring_ops, 1);
 	by_ring(req);
 }
 
@@ -296,7 +296,7 @@ static void unmap(struct posix *posix, struct bk_req *req)
 	}
 	req->off = start;
 	req->len = end - start;
-	req->channel->stats.ring_ops++;
+	bk_count(&req->channel->stats.ring_ops, 1);
 	if (!posix->punches) {
 		worker_submit(posix->worker, req);
 		return;
@@ -317,7 +317,7 @@ static void write_zeroes(struct posix *posix, struct bk_req *req)
 		bk_write_zeros(req);
 		return;
 	}
-	req->channel->stats.ring_ops++;
+	bk_count(&req->channel->stats.ring_ops, 1);
 	hole_next(req);
 }
 

@@ -75,7 +75,7 @@ static void pick_direct(struct posix *posix, const struct backing_settings *sett
 
 	if (settings->direct == BACKING_DIRECT_NO ||
 	    (settings->direct == BACKING_DIRECT_AUTO && (!auto_direct || posix->in_memory))) {
-		log_debug("%s: through the page cache", name);
+		log_info("%s: through the page cache", name);
 		return;
 	}
 	if (posix->in_memory) {
@@ -97,7 +97,7 @@ static void pick_direct(struct posix *posix, const struct backing_settings *sett
 		return;
 	}
 	posix->direct = true;
-	log_debug("%s: with O_DIRECT, past the page cache", name);
+	log_info("%s: with O_DIRECT, past the page cache", name);
 }
 
 int posix_prepare(struct posix *posix, const struct backing_settings *settings, bool auto_direct,

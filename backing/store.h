@@ -18,6 +18,12 @@ struct backing *backing_alloc(const struct backing_ops *ops, const char *name);
 /* Frees it; the store is closed or was never opened. */
 void backing_free(struct backing *backing);
 
+/* Counters have one writer, their reactor; others read them at any time. */
+static inline void bk_count(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
 /* Marks the store as gone and says so once; everything fails from now on. */
 void backing_set_broken(struct backing *backing, int err);
 
@@ -30,6 +36,9 @@ bool backing_err_is_gone(int err);
  * share.  -EBUSY with a text that says who cannot and why.
  */
 int lock_file(int fd, const char *path, bool read_only, struct err *err);
+
+/* The text for a path that cannot be opened for writing. */
+int lock_not_writable(const char *path, int code, struct err *err);
 
 /* The text for a block device that open(2) with O_EXCL refused: what has it. */
 int lock_device_busy(const char *path, struct err *err);

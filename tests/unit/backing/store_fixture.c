@@ -65,8 +65,18 @@ void store_open(struct store *store, const struct backing_settings *settings)
 void store_close(struct store *store)
 {
 	reactor_call(store->reactor, detach, store);
-	CU_ASSERT_EQUAL(reactor_stop(store->reactor, 10000), 0);
 	backing_close(store->backing);
+	CU_ASSERT_EQUAL(reactor_stop(store->reactor, 10000), 0);
+}
+
+void store_refused(const struct backing_settings *settings, int code, const char *what)
+{
+	struct backing *backing = NULL;
+	struct err err = { "" };
+
+	CU_ASSERT_EQUAL_FATAL(backing_open(settings, &backing, &err), -code);
+	printf("#   %s\n", err.text);
+	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, what));
 }
 
 /* ---- requests ---- */

@@ -23,8 +23,11 @@ struct backing_settings store_settings(const char *path, uint64_t size);
 /* Starts a reactor and attaches; fatal assertions. */
 void store_start(struct store *store, struct backing *backing);
 void store_open(struct store *store, const struct backing_settings *settings);
-/* Detaches, stops the reactor, closes the store. */
+/* Detaches, closes the store, stops the reactor. */
 void store_close(struct store *store);
+
+/* Opens it and expects the refusal -code, whose text names what. */
+void store_refused(const struct backing_settings *settings, int code, const char *what);
 
 /* A request of a test, waited for one by one or in numbers. */
 struct store_call {

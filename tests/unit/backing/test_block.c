@@ -32,16 +32,6 @@ static void loop_remove(void)
 	unlink(loop.file);
 }
 
-static void refused(const struct backing_settings *settings, int code, const char *what)
-{
-	struct backing *backing = NULL;
-	struct err err = { "" };
-
-	CU_ASSERT_EQUAL_FATAL(backing_open(settings, &backing, &err), -code);
-	printf("#   %s\n", err.text);
-	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, what));
-}
-
 static void device_has_its_own_size_and_serves_less(void)
 {
 	struct backing_settings settings;
@@ -62,7 +52,7 @@ static void device_has_its_own_size_and_serves_less(void)
 	CU_ASSERT_EQUAL(backing_size(backing), 4 * MIB);
 	backing_close(backing);
 	settings.size = 32 * MIB;
-	refused(&settings, EINVAL, "does not grow");
+	store_refused(&settings, EINVAL, "does not grow");
 	loop_remove();
 }
 
@@ -80,7 +70,7 @@ static void device_that_is_mounted_is_refused_by_name(void)
 		loop_remove();
 		test_skip("mount is not permitted");
 	}
-	refused(&settings, EBUSY, dir);
+	store_refused(&settings, EBUSY, dir);
 	settings.read_only = true;
 	CU_ASSERT_EQUAL(backing_open(&settings, &backing, NULL), 0);
 	backing_close(backing);
@@ -96,7 +86,7 @@ static void device_that_is_served_is_refused_to_another(void)
 	loop_setup(8 * MIB, "");
 	settings = store_settings(loop.device, 0);
 	CU_ASSERT_EQUAL_FATAL(backing_open(&settings, &backing, NULL), 0);
-	refused(&settings, EBUSY, "in use");
+	store_refused(&settings, EBUSY, "in use");
 	backing_close(backing);
 	loop_remove();
 }

@@ -13,17 +13,6 @@
 
 /* ---- what is there and what is made ---- */
 
-/* Opens it and expects the refusal, whose text names what. */
-static void refused(const struct backing_settings *settings, int code, const char *what)
-{
-	struct backing *backing = NULL;
-	struct err err = { "" };
-
-	CU_ASSERT_EQUAL_FATAL(backing_open(settings, &backing, &err), -code);
-	printf("#   %s\n", err.text);
-	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, what));
-}
-
 static uint64_t file_len(const char *path)
 {
 	struct stat st;
@@ -56,7 +45,7 @@ static void file_that_is_missing_needs_a_size(void)
 {
 	struct backing_settings settings = store_settings(store_disk_path(), 0);
 
-	refused(&settings, ENOENT, "size");
+	store_refused(&settings, ENOENT, "size");
 	CU_ASSERT_NOT_EQUAL(access(settings.path, F_OK), 0);
 }
 
@@ -80,7 +69,7 @@ static void file_is_not_created_below_dev(void)
 {
 	struct backing_settings settings = store_settings("/dev/quintain-test", MIB);
 
-	refused(&settings, ENOENT, "/dev");
+	store_refused(&settings, ENOENT, "/dev");
 	CU_ASSERT_NOT_EQUAL(access(settings.path, F_OK), 0);
 }
 
@@ -89,7 +78,7 @@ static void file_that_was_served_before_is_not_begun_anew(void)
 	struct backing_settings settings = store_settings(store_disk_path(), MIB);
 
 	settings.must_exist = true;
-	refused(&settings, ENOENT, "served before");
+	store_refused(&settings, ENOENT, "served before");
 	CU_ASSERT_NOT_EQUAL(access(settings.path, F_OK), 0);
 }
 
@@ -98,7 +87,7 @@ static void file_is_not_created_read_only(void)
 	struct backing_settings settings = store_settings(store_disk_path(), MIB);
 
 	settings.read_only = true;
-	refused(&settings, ENOENT, "read-only");
+	store_refused(&settings, ENOENT, "read-only");
 }
 
 static void file_that_is_smaller_is_extended_and_keeps_its_data(void)
@@ -153,7 +142,7 @@ static void file_that_is_empty_needs_a_size(void)
 	struct backing_settings settings = store_settings(store_disk_path(), 0);
 
 	make_file(settings.path, 0, 0);
-	refused(&settings, EINVAL, "size");
+	store_refused(&settings, EINVAL, "size");
 	unlink(settings.path);
 }
 
@@ -161,7 +150,7 @@ static void directory_is_refused(void)
 {
 	struct backing_settings settings = store_settings("/", MIB);
 
-	refused(&settings, EINVAL, "directory");
+	store_refused(&settings, EINVAL, "directory");
 }
 
 static void block_size_other_than_512_and_4096_is_refused(void)
@@ -169,10 +158,10 @@ static void block_size_other_than_512_and_4096_is_refused(void)
 	struct backing_settings settings = store_settings(store_disk_path(), MIB);
 
 	settings.block_size = 1024;
-	refused(&settings, EINVAL, "512 or 4096");
+	store_refused(&settings, EINVAL, "512 or 4096");
 	settings.block_size = 4096;
 	settings.physical_block_size = 512;
-	refused(&settings, EINVAL, "physical-blocksize");
+	store_refused(&settings, EINVAL, "physical-blocksize");
 }
 
 static void physical_block_above_4096_is_reported_as_4096(void)
@@ -195,9 +184,9 @@ static void file_that_is_open_is_refused_to_a_second_writer(void)
 	struct backing *backing, *again;
 
 	CU_ASSERT_EQUAL_FATAL(backing_open(&settings, &backing, NULL), 0);
-	refused(&settings, EBUSY, "in use");
+	store_refused(&settings, EBUSY, "in use");
 	settings.read_only = true;
-	refused(&settings, EBUSY, "open for writing");
+	store_refused(&settings, EBUSY, "open for writing");
 	backing_close(backing);
 	settings.read_only = false;
 	CU_ASSERT_EQUAL_FATAL(backing_open(&settings, &again, NULL), 0);
@@ -247,7 +236,7 @@ static void file_that_cannot_be_written_asks_for_read_only(void)
 	/* Root may write to any file but an immutable one. */
 	if (geteuid() == 0 && store_shell(NULL, 0, "chattr +i %s 2>/dev/null", settings.path) != 0)
 		test_skip("as root, and no chattr +i on this file system");
-	refused(&settings, geteuid() == 0 ? EPERM : EACCES, "read-only yes");
+	store_refused(&settings, geteuid() == 0 ? EPERM : EACCES, "read-only yes");
 	if (geteuid() == 0)
 		store_shell(NULL, 0, "chattr -i %s", settings.path);
 	unlink(settings.path);
@@ -344,7 +333,7 @@ static void thin_no_without_space_is_refused_and_leaves_nothing(void)
 
 	snprintf(path, sizeof(path), "%s/disk", dir);
 	settings.thin = false;
-	refused(&settings, ENOSPC, "free");
+	store_refused(&settings, ENOSPC, "free");
 	CU_ASSERT_NOT_EQUAL(access(path, F_OK), 0);
 	small_unmount(dir);
 }
