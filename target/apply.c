@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "config/diff.h"
 
 /* How long the sessions of a removed target may take to log out. */
 #define LOGOUT_TIMEOUT_MS 2000
@@ -323,9 +324,7 @@ static void targets_commit(struct running *run, const struct index *luns)
 			target_run_destroy(run, target);
 			continue;
 		}
-		if (target->fresh)
-			log_info("target %s: added", target->wanted->name);
-		else if (target_map(target, luns, &err) < 0)
+		if (!target->fresh && target_map(target, luns, &err) < 0)
 			log_error("%s", err.text);
 		target->config = target->wanted;
 		target->fresh = false;
@@ -337,10 +336,8 @@ static void luns_commit(struct running *run)
 	list_for_each_safe(link, &run->luns) {
 		struct lun_run *lun = container_of(link, struct lun_run, link);
 
-		if (lun->wanted)
-			continue;
-		log_info("LUN %s: removed", lun->config->name);
-		lun_run_destroy(run, lun);
+		if (!lun->wanted)
+			lun_run_destroy(run, lun);
 	}
 	/* After the removed ones let go of their stores: a new path may lead to
 	 * the same file. */
@@ -355,24 +352,57 @@ static void luns_commit(struct running *run)
 	}
 }
 
-static void globals_commit(const struct running *run, const struct config *config)
+static void log_level_commit(const struct config *config)
 {
 	static const enum log_level levels[] = { LOG_LEVEL_INFO, LOG_LEVEL_DEBUG, LOG_LEVEL_TRACE };
 	unsigned int debug = config->global.debug;
 
 	log_set_level(levels[debug < ARRAY_LEN(levels) ? debug : ARRAY_LEN(levels) - 1]);
-	if (!run->config)
+}
+
+static void change_log(const struct config_change *change)
+{
+	static const char *const objects[] = {
+		[CONFIG_OBJECT_GLOBAL] = "global",
+		[CONFIG_OBJECT_AUTH_GROUP] = "auth-group",
+		[CONFIG_OBJECT_PORTAL_GROUP] = "portal-group",
+		[CONFIG_OBJECT_LUN] = "LUN",
+		[CONFIG_OBJECT_TARGET] = "target",
+		[CONFIG_OBJECT_LUN_MAP] = "LUNs of target",
+	};
+	static const char *const kinds[] = {
+		[CONFIG_REMOVED] = "removed",
+		[CONFIG_ADDED] = "added",
+		[CONFIG_CHANGED] = "changed",
+	};
+	const struct config_lun_map *map = change->after ? change->after : change->before;
+
+	if (change->object == CONFIG_OBJECT_LUN_MAP)
+		log_info("target %s: LUN %u: %s", change->name, map->number, kinds[change->kind]);
+	else if (change->kind != CONFIG_CHANGED)
+		log_info("%s %s: %s", objects[change->object], change->name, kinds[change->kind]);
+	for (const struct config_change_key *k = change->keys; k; k = k->next) {
+		if (change->object != CONFIG_OBJECT_GLOBAL)
+			log_info("%s %s: %s changed", objects[change->object], change->name,
+				 k->key);
+		else if (k->reload == RELOAD_RESTART)
+			log_warning("%s changed: this takes effect when the daemon is restarted",
+				    k->key);
+		else
+			log_info("%s changed", k->key);
+	}
+}
+
+static void changes_log(const struct config *before, const struct config *after)
+{
+	struct config_diff *diff;
+
+	if (!before)
 		return;
-	for (const struct option_spec *row = config_global_options; row->key; row++)
-		if (row->reload == RELOAD_RESTART &&
-		    !option_equal(row, &run->config->global, &config->global))
-			log_warning("%s: changed; this takes effect when the daemon is restarted",
-				    row->key);
-	for (const struct option_spec *row = iscsi_server_options; row->key; row++)
-		if (row->reload == RELOAD_RESTART &&
-		    !option_equal(row, &run->config->server, &config->server))
-			log_warning("%s: changed; this takes effect when the daemon is restarted",
-				    row->key);
+	diff = config_diff(before, after);
+	for (const struct config_change *c = diff->changes; c; c = c->next)
+		change_log(c);
+	config_diff_free(diff);
 }
 
 int running_apply(struct running *run, struct config *config, struct err *err)
@@ -399,7 +429,8 @@ int running_apply(struct running *run, struct config *config, struct err *err)
 		goto out;
 	}
 	run->view = view;
-	globals_commit(run, config);
+	changes_log(run->config, config);
+	log_level_commit(config);
 	targets_commit(run, &luns);
 	luns_commit(run);
 	config_free(run->config);
