@@ -146,11 +146,20 @@ static void compare_luns(struct differ *d, const void *before, const void *after
 	compare_rows(d, scsi_lun_options, &a->scsi, &b->scsi);
 }
 
-static bool ports_equal(const struct config_target_port *a, const struct config_target_port *b)
+/* The auth group that a port has of its own; that of the target is compared there. */
+static const char *port_auth(const struct config_target *target,
+			     const struct config_target_port *port)
 {
+	return port->auth == target->auth ? NULL : port->auth->name;
+}
+
+static bool ports_equal(const struct config_target *x, const struct config_target *y)
+{
+	const struct config_target_port *a = x->ports, *b = y->ports;
+
 	for (; a && b; a = a->next, b = b->next)
 		if (strcmp(a->group->name, b->group->name) != 0 ||
-		    strcmp(a->auth->name, b->auth->name) != 0)
+		    !text_equal(port_auth(x, a), port_auth(y, b)))
 			return false;
 	return a == b;
 }
@@ -161,7 +170,7 @@ static void compare_targets(struct differ *d, const void *before, const void *af
 
 	compare_text(d, "alias", RELOAD_NEW_LOGINS, a->alias, b->alias);
 	compare_text(d, "auth-group", RELOAD_NEW_LOGINS, a->auth->name, b->auth->name);
-	if (!ports_equal(a->ports, b->ports))
+	if (!ports_equal(a, b))
 		key_differs(d, "portal-group", RELOAD_NEW_LOGINS);
 	compare_rows(d, iscsi_limits_options, &a->limits, &b->limits);
 }

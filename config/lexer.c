@@ -135,7 +135,8 @@ static void word_finish(struct config_lexer *lexer, struct config_token *token,
 	if (len > CONFIG_WORD_LEN_MAX) {
 		config_error(lexer->config, token->pos,
 			     "a word of %zu bytes: it may have %d", len, CONFIG_WORD_LEN_MAX);
-		len = CONFIG_WORD_LEN_MAX;
+		/* Enough to know it by in what else may be said about it. */
+		len = 32;
 	}
 	token->text = arena_strndup(lexer->config->arena, text, len);
 }

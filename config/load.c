@@ -239,6 +239,13 @@ static bool is_pattern(const char *path)
 	return strpbrk(path, "*?[") != NULL;
 }
 
+/* A folder that is not there has no files, as one that is empty. */
+static int glob_error(const char *path, int code)
+{
+	(void)path;
+	return code != ENOENT && code != ENOTDIR;
+}
+
 void config_run_include(struct parser *parser, const struct statement *s)
 {
 	const struct config_token *path = &s->args[0];
@@ -255,7 +262,7 @@ void config_run_include(struct parser *parser, const struct statement *s)
 		parse_file(parser, pattern, path->pos);
 		return;
 	}
-	rc = glob(pattern, GLOB_ERR, NULL, &found);
+	rc = glob(pattern, 0, glob_error, &found);
 	if (rc != 0 && rc != GLOB_NOMATCH)
 		config_error(parser->config, path->pos, "include: %s cannot be read", pattern);
 	for (size_t i = 0; rc == 0 && i < found.gl_pathc; i++)
