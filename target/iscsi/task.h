@@ -95,8 +95,11 @@ void iscsi_tasks_release_held(struct iscsi_conn *conn);
 void iscsi_task_free(struct iscsi_task *task);
 
 /* Ends it without a response: at once, or, when it executes, as soon as its
- * store is done with it.  One whose response is on its way is left alone. */
+ * store is done with it.  One that is answered already is left alone. */
 void iscsi_task_abort(struct iscsi_task *task);
+
+/* A part of its response has left: it can only be sent to its end. */
+bool iscsi_task_is_answered(const struct iscsi_task *task);
 
 /* It has waited too long for buffers: TASK SET FULL. */
 void iscsi_task_give_up(struct iscsi_task *task);

@@ -209,19 +209,26 @@ static const struct tmf_function *function_row(uint8_t function)
 }
 
 /*
- * RFC 7143 11.6.1 of a task that is not there: one that we have had is done
- * with, as is one that will not come any more; only an unknown one "does not
- * exist".  (ESXi resets the target when that is said of a task that has just
- * ended.)
+ * RFC 7143 11.6.1 of a task that is not there: one whose CmdSN is in the window
+ * and before that of this request counts as received and aborted; one that has
+ * ended, or never was, "does not exist".
  */
 static enum iscsi_tmf_response absent_task(const struct iscsi_conn *conn,
 					   const struct iscsi_bhs *bhs)
 {
 	uint32_t ref = be32_get(&bhs->tmf_req.ref_cmd_sn);
-	uint32_t back = conn->session->exp_cmd_sn - ref;
+	bool to_come = (int32_t)(ref - conn->session->exp_cmd_sn) >= 0 &&
+		       (int32_t)(ref - be32_get(&bhs->tmf_req.cmd_sn)) < 0;
 
-	return back - 1 < 2 * conn->session->limits.queue_depth ? ISCSI_TMF_COMPLETE
-								: ISCSI_TMF_NO_TASK;
+	return to_come ? ISCSI_TMF_COMPLETE : ISCSI_TMF_NO_TASK;
+}
+
+/* The task an ABORT TASK names, unless its response is on the wire already. */
+static bool task_is_there(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
+{
+	struct iscsi_task *task = iscsi_task_find(conn, be32_get(&bhs->tmf_req.ref_itt));
+
+	return task && !iscsi_task_is_answered(task);
 }
 
 static struct iscsi_tmf *tmf_create(struct iscsi_conn *conn, const struct tmf_function *row,
@@ -268,7 +275,7 @@ static bool answered(struct iscsi_conn *conn, const struct tmf_function *row,
 							       : ISCSI_TMF_NOT_SUPPORTED;
 	else if (row->needs_lun && !scsi_nexus_has_lun(conn->session->nexus, bhs->hdr.lun))
 		response = ISCSI_TMF_NO_LUN;
-	else if (row->scope == TMF_ONE && !iscsi_task_find(conn, be32_get(&bhs->tmf_req.ref_itt)))
+	else if (row->scope == TMF_ONE && !task_is_there(conn, bhs))
 		response = absent_task(conn, bhs);
 	else if (row->scope == TMF_NOTHING) /* NormACA is 0: there is no ACA to clear */
 		response = ISCSI_TMF_COMPLETE;
