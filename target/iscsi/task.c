@@ -73,7 +73,8 @@ bool iscsi_task_is_answered(const struct iscsi_task *task)
 	const struct iscsi_tx_cut *cut = &task->conn->cut;
 
 	return task->state == TASK_SEND &&
-	       (task->tx_off > 0 || (cut->sent > 0 && cut->built.tx == &task->tx));
+	       (task->tx_off > 0 ||
+		(cut->sent > 0 && cut->built.kind == ISCSI_TX_TASK && cut->built.tx == &task->tx));
 }
 
 void iscsi_task_abort(struct iscsi_task *task)
