@@ -171,6 +171,7 @@ void scsi_fail_errno(struct scsi_cmd *cmd, int code, uint64_t bad_off)
 	/* INFORMATION of a medium error is the first bad block (SBC-3 4.18.1),
 	 * of a miscompare the offset in the data-out (SBC-3 5.3). */
 	if (sense_row(sense)->key == KEY_MEDIUM_ERROR) {
+		counter_add(writing ? &cmd->per->write_errors : &cmd->per->read_errors, 1);
 		detail.has_info = true;
 		detail.info = bad_off / cmd_limits(cmd)->block_size;
 	} else if (sense == SENSE_MISCOMPARE) {
@@ -198,6 +199,7 @@ static void cmd_reset(struct scsi_cmd *cmd)
 	cmd->lun = NULL;
 	cmd->per = NULL;
 	cmd->channel = NULL;
+	cmd->req.in_flight = false;
 	cmd->lba = 0;
 	cmd->nblocks = 0;
 	cmd->progress = 0;

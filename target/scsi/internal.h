@@ -132,7 +132,7 @@ struct lun_reactor {
 	uint8_t *scratch;		/* LUN_SCRATCH bytes, page aligned */
 	struct scsi_cmd *scratch_owner;
 	struct list scratch_waiters;	/* scsi_cmd.wait_link */
-	uint64_t read_bytes, write_bytes, errors;
+	uint64_t read_bytes, write_bytes, errors, read_errors, write_errors;
 	uint64_t count[SCSI_OPCODES_MAX]; /* by row */
 };
 

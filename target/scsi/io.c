@@ -98,11 +98,7 @@ static void io_done(struct bk_req *req)
 	void (*next)(struct scsi_cmd *) = cmd->next;
 
 	if (req->err != 0) {
-		uint64_t bad_off = req->bad_off;
-
-		if (bad_off < req->off)
-			bad_off = req->off;
-		scsi_fail_errno(cmd, req->err, bad_off);
+		scsi_fail_errno(cmd, req->err, req->off + req->bad_off);
 		return;
 	}
 	if (cmd->aborted) {
@@ -125,7 +121,6 @@ void scsi_io(struct scsi_cmd *cmd, enum bk_op op, uint8_t flags, uint64_t off, u
 	req->off = off;
 	req->len = len;
 	req->done = io_done;
-	req->bad_off = off;
 	cmd->next = next;
 	backing_submit(cmd->channel, req);
 }

@@ -6,6 +6,8 @@
  */
 #include "target/scsi/internal.h"
 
+#include <assert.h>
+
 #define LOG_MAX 256
 
 /* What a page is built into: parameters after its header of 4. */
@@ -43,30 +45,48 @@ static void build_subpages(struct scsi_cmd *cmd, struct log_out *out)
 	}
 }
 
-/* 19h, general statistics and performance (SPC-4 7.3.8): parameter 1. */
-static void build_statistics(struct scsi_cmd *cmd, struct log_out *out)
+/* A counter of 8 bytes that is kept while the daemon runs (SPC-4 7.3.2.2). */
+static void add_counter(struct log_out *out, uint16_t parameter, uint64_t value)
 {
-	uint8_t *p = out->data;
+	uint8_t *p = out->data + out->len;
+
+	assert(out->len + 12 <= LOG_MAX);
+	be16_store(p, parameter);
+	p[2] = 0x02;	/* DS: not saved; a bounded data counter */
+	p[3] = 8;
+	be64_store(p + 4, value);
+	out->len += 12;
+}
+
+/* SPC-4 table 331 */
+enum error_counter {
+	TOTAL_BYTES = 0x0005,
+	UNCORRECTED_ERRORS = 0x0006,
+};
+
+static void build_write_errors(struct scsi_cmd *cmd, struct log_out *out)
+{
 	struct scsi_lun_stats stats;
 
 	scsi_lun_stats(cmd->lun, &stats);
-	be16_store(p, 0x0001);
-	p[2] = 0x03;
-	p[3] = 0x40;
-	memset(p + 4, 0, 0x40);
-	be64_store(p + 4, stats.reads);
-	be64_store(p + 12, stats.writes);
-	if (stats.block_size) {
-		be64_store(p + 20, stats.write_bytes / stats.block_size);
-		be64_store(p + 28, stats.read_bytes / stats.block_size);
-	}
-	out->len = 4 + 0x40;
+	add_counter(out, TOTAL_BYTES, stats.write_bytes);
+	add_counter(out, UNCORRECTED_ERRORS, stats.write_errors);
+}
+
+static void build_read_errors(struct scsi_cmd *cmd, struct log_out *out)
+{
+	struct scsi_lun_stats stats;
+
+	scsi_lun_stats(cmd->lun, &stats);
+	add_counter(out, TOTAL_BYTES, stats.read_bytes);
+	add_counter(out, UNCORRECTED_ERRORS, stats.read_errors);
 }
 
 static const struct log_page log_pages[] = {
 	{ 0x00, 0x00, "supported log pages", build_supported },
 	{ 0x00, 0xff, "supported log pages and subpages", build_subpages },
-	{ 0x19, 0x00, "general statistics and performance", build_statistics },
+	{ 0x02, 0x00, "write error counters", build_write_errors },
+	{ 0x03, 0x00, "read error counters", build_read_errors },
 };
 
 const char *scsi_log_page_name(unsigned int row, uint8_t *code, uint8_t *subcode)
@@ -94,7 +114,8 @@ bool log_sense_judge(struct scsi_cmd *cmd)
 		return scsi_refuse_field(cmd, cmd->cdb[3] ? 3 : 2, cmd->cdb[3] ? -1 : 5);
 	if (cmd->cdb[2] >> 6 != 0x01 && (cmd->cdb[2] & 0x3f) != 0x00)
 		return scsi_refuse_field(cmd, 2, 7);
-	if (be16_load(cmd->cdb + 5) > 1)
+	/* PARAMETER POINTER: the pages are short, all of them is returned. */
+	if (be16_load(cmd->cdb + 5) > TOTAL_BYTES)
 		return scsi_refuse_field(cmd, 5, -1);
 	return true;
 }

@@ -306,6 +306,8 @@ static void stats_add(struct scsi_lun_stats *out, const struct lun_reactor *per)
 	out->read_bytes += counter_get(&per->read_bytes);
 	out->write_bytes += counter_get(&per->write_bytes);
 	out->errors += counter_get(&per->errors);
+	out->read_errors += counter_get(&per->read_errors);
+	out->write_errors += counter_get(&per->write_errors);
 }
 
 void scsi_lun_stats(const struct scsi_lun *lun, struct scsi_lun_stats *out)

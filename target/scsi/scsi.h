@@ -100,7 +100,9 @@ void scsi_lun_destroy(struct scsi_lun *lun);
 const char *scsi_lun_name(const struct scsi_lun *lun);
 
 struct scsi_lun_stats {
-	uint64_t reads, writes, read_bytes, write_bytes, flushes, unmaps, others, errors;
+	uint64_t reads, writes, read_bytes, write_bytes, flushes, unmaps, others;
+	uint64_t errors;	/* commands that ended with CHECK CONDITION */
+	uint64_t read_errors, write_errors; /* of the medium */
 	bool ready;
 	uint64_t size_bytes;
 	uint32_t block_size;
