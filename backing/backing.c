@@ -245,6 +245,7 @@ static void stats_add(struct bk_stats *sum, const struct bk_stats *one)
 	sum->inline_ops += __atomic_load_n(&one->inline_ops, __ATOMIC_RELAXED);
 	sum->ring_ops += __atomic_load_n(&one->ring_ops, __ATOMIC_RELAXED);
 	sum->unaligned += __atomic_load_n(&one->unaligned, __ATOMIC_RELAXED);
+	sum->writebacks += __atomic_load_n(&one->writebacks, __ATOMIC_RELAXED);
 }
 
 void backing_detach(struct bk_channel *channel)

@@ -173,6 +173,7 @@ struct bk_stats {
 	uint64_t ops[BK_NOPS], bytes[BK_NOPS], errors[BK_NOPS];
 	uint64_t inline_ops, ring_ops;	/* how requests were served */
 	uint64_t unaligned;		/* writes not aligned to the physical block */
+	uint64_t writebacks;		/* sent from the page cache to the disk unasked */
 };
 
 /* One reactor's access to a store.  Stores extend it. */

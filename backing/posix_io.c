@@ -4,9 +4,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
@@ -78,6 +78,62 @@ static void zero_fill(struct bk_req *req)
 	}
 }
 
+static void cleaned(struct reactor_op *op, int res);
+
+/* Counts written data and sends it to the disk when there is much of it. */
+static void dirtied(struct posix_channel *channel, uint64_t len)
+{
+	struct cleaner *cleaner = channel->cleaner;
+	struct io_uring_sqe *sqe;
+
+	cleaner->dirty += len;
+	if (cleaner->busy || cleaner->dirty < POSIX_DIRTY_STEP)
+		return;
+	cleaner->busy = true;
+	cleaner->dirty = 0;
+	cleaner->op.done = cleaned;
+	bk_count(&channel->channel.stats.writebacks, 1);
+	sqe = reactor_sqe(channel->channel.reactor, &cleaner->op);
+	io_uring_prep_sync_file_range(sqe, cleaner->fd, 0, 0,
+				      SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+}
+
+/* What failed is for the fsync to report. */
+static void cleaned(struct reactor_op *op, int res)
+{
+	struct cleaner *cleaner = container_of(op, struct cleaner, op);
+	struct posix_channel *channel = cleaner->channel;
+	struct list *link, held;
+
+	(void)res;
+	cleaner->busy = false;
+	if (!channel) {
+		cleaner_release(cleaner);
+		return;
+	}
+	dirtied(channel, 0);
+	list_init(&held);
+	list_splice(&held, &channel->held);
+	while ((link = list_pop(&held)) != NULL)
+		posix_submit(&channel->channel, container_of(link, struct bk_req, link));
+}
+
+void cleaner_release(struct cleaner *cleaner)
+{
+	cleaner->channel = NULL;
+	if (cleaner->busy)
+		return;
+	close(cleaner->fd);
+	free(cleaner);
+}
+
+/* Is the disk so far behind that this write has to wait for it? */
+static bool held_back(const struct posix_channel *channel, const struct bk_req *req)
+{
+	return req->op == BK_WRITE && channel->cleaner && channel->cleaner->busy &&
+	       channel->cleaner->dirty >= POSIX_DIRTY_MAX;
+}
+
 /* Takes over what a call has moved or -errno; true when there is more to do,
  * else the request is complete. */
 static bool advance(struct bk_req *req, ssize_t res)
@@ -96,6 +152,8 @@ static bool advance(struct bk_req *req, ssize_t res)
 	assert(req->pos <= req->len);
 	if (req->pos < req->len)
 		return true;
+	if (req->op == BK_WRITE && channel_of(req)->cleaner)
+		dirtied(channel_of(req), req->len);
 	bk_complete(req, 0);
 	return false;
 }
@@ -152,6 +210,10 @@ static void transfer(struct posix *posix, struct bk_req *req)
 	atomic_bool *nowait = req->op == BK_READ ? &posix->nowait_read : &posix->nowait_write;
 	ssize_t res;
 
+	if (held_back(channel_of(req), req)) {
+		list_add_tail(&channel_of(req)->held, &req->link);
+		return;
+	}
 	/* Zeros are long, and there is more behind them. */
 	if (posix->in_memory && !req->writes_zeros) {
 		bk_count(&stats->inline_ops, 1);

@@ -14,6 +14,11 @@
  * Threads: struct posix is made on the control thread and shared by all
  * reactors, which change nothing but its atomics.
  *
+ * Long flushes: a host gives up on a SYNCHRONIZE CACHE that takes half a minute,
+ * which is what gigabytes of dirty page cache on a slow disk take.  So written
+ * data is sent to the disk in steps of POSIX_DIRTY_STEP, and a reactor that is
+ * POSIX_DIRTY_MAX ahead of the disk holds its writes back.
+ *
  * Flushes and lost writes: a failed fsync(2) is reported once for each open
  * file, and the pages it was about count as clean after that, so that the next
  * fsync() succeeds without having written them.  Hence (1) each reactor has an
@@ -34,6 +39,10 @@
 /* Linux 6.14; probed before it is used.  glibc has no name for it yet. */
 #define POSIX_DONTCACHE 0x80
 
+/* Bytes on one reactor. */
+#define POSIX_DIRTY_STEP (32ull << 20)
+#define POSIX_DIRTY_MAX (256ull << 20)
+
 struct posix {
 	struct backing backing;
 	int fd;		      /* locked; O_DIRECT when direct */
@@ -50,6 +59,16 @@ struct posix {
 	atomic_bool suspect;  /* an fsync failed, see above */
 };
 
+/* Sends written data to the disk.  It outlives its channel when that goes while
+ * the disk is still at it. */
+struct cleaner {
+	struct reactor_op op;
+	struct posix_channel *channel; /* NULL: gone */
+	int fd;			/* of its own: it takes errors away from nobody */
+	bool busy;		/* op is in flight */
+	uint64_t dirty;		/* bytes written since it began */
+};
+
 struct posix_channel {
 	struct bk_channel channel;
 	int fd;			/* through the page cache; this reactor's fsync */
@@ -57,6 +76,9 @@ struct posix_channel {
 	bool fsyncing;
 	struct list fsync_now;	/* bk_req.link: done by the fsync in flight */
 	struct list fsync_next;	/* came later, wait for the next one */
+
+	struct cleaner *cleaner; /* NULL: no page cache to be behind with */
+	struct list held;	/* bk_req.link: writes that wait for the cleaner */
 };
 
 static inline struct posix *posix_of(struct backing *backing)
@@ -76,6 +98,8 @@ void posix_close(struct backing *backing);
 int posix_attach(struct bk_channel *channel, struct err *err);
 void posix_detach(struct bk_channel *channel);
 void posix_submit(struct bk_channel *channel, struct bk_req *req);
+/* On the reactor: the cleaner of a channel that goes. */
+void cleaner_release(struct cleaner *cleaner);
 
 /* On the worker: what would block a reactor.  A positive errno or 0. */
 int posix_blocking(struct bk_req *req);

@@ -127,25 +127,57 @@ void posix_close(struct backing *backing)
 	close(posix->fd);
 }
 
+/* Another open file of what posix->fd is, through the page cache. */
+static int open_again(const struct posix *posix, struct err *err)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", posix->fd);
+	fd = open(path, (posix->backing.limits.read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, errno, "%s: another open file of it: %s", posix->backing.name,
+			       err_name(errno));
+	return fd;
+}
+
 int posix_attach(struct bk_channel *channel, struct err *err)
 {
 	struct posix *posix = posix_of(channel->backing);
 	struct posix_channel *mine = container_of(channel, struct posix_channel, channel);
-	char path[32];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", posix->fd);
-	mine->fd = open(path, (posix->backing.limits.read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
-	if (mine->fd < 0)
-		return err_set(err, errno, "%s: a second open file of it: %s", channel->backing->name,
-			       err_name(errno));
 	list_init(&mine->fsync_now);
 	list_init(&mine->fsync_next);
+	list_init(&mine->held);
 	/* What is written there is taken before submit returns. */
 	channel->write_inline = posix->in_memory;
+	mine->fd = open_again(posix, err);
+	if (mine->fd < 0)
+		return mine->fd;
+	if (posix->in_memory || posix->direct || posix->backing.limits.read_only)
+		return 0;
+	mine->cleaner = calloc(1, sizeof(*mine->cleaner));
+	if (!mine->cleaner) {
+		close(mine->fd);
+		return err_set(err, ENOMEM, "%s: no memory for a channel", posix->backing.name);
+	}
+	mine->cleaner->channel = mine;
+	mine->cleaner->fd = open_again(posix, err);
+	if (mine->cleaner->fd < 0) {
+		int rc = mine->cleaner->fd;
+
+		free(mine->cleaner);
+		close(mine->fd);
+		return rc;
+	}
 	return 0;
 }
 
 void posix_detach(struct bk_channel *channel)
 {
-	close(container_of(channel, struct posix_channel, channel)->fd);
+	struct posix_channel *mine = container_of(channel, struct posix_channel, channel);
+
+	close(mine->fd);
+	if (mine->cleaner)
+		cleaner_release(mine->cleaner);
 }

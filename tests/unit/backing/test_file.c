@@ -361,6 +361,34 @@ static void thin_disk_without_space_fails_writes_only(void)
 	free(data);
 }
 
+/* USERS: a flush after gigabytes of writes must not take minutes. */
+static void written_data_is_sent_to_the_disk_before_a_flush_asks(void)
+{
+	enum { N = 24, LEN = 16 << 20 };
+	struct backing_settings settings = store_settings(store_disk_path(), (uint64_t)N * LEN);
+	struct store_call *calls = calloc(N, sizeof(*calls));
+	uint8_t *data = store_buffer(LEN, 0x68);
+	struct bk_stats stats;
+	struct store store;
+
+	store_open(&store, &settings);
+	for (unsigned int i = 0; i < N; i++)
+		store_call_init(&calls[i], &store, BK_WRITE, (uint64_t)i * LEN, LEN, data, 0);
+	store_submit(calls, N);
+	for (unsigned int i = 0; i < N; i++)
+		CU_ASSERT_EQUAL(store_wait(&calls[i]), 0);
+	backing_stats(store.backing, &stats);
+	CU_ASSERT_TRUE(stats.writebacks > 0);
+	memset(data, 0, LEN);
+	CU_ASSERT_EQUAL(store_read(&store, (uint64_t)(N - 1) * LEN, LEN, data), 0);
+	CU_ASSERT_TRUE(store_all_bytes(data, LEN, 0x68));
+	/* While the last of it may be on its way. */
+	store_close(&store);
+	free(data);
+	free(calls);
+	unlink(settings.path);
+}
+
 /* ---- sizes while it is open ---- */
 
 static void file_that_shrinks_reads_zeros(void)
@@ -460,6 +488,7 @@ static const struct test tests[] = {
 	TEST(thin_no_allocates_and_keeps_space),
 	TEST(thin_no_without_space_is_refused_and_leaves_nothing),
 	TEST(thin_disk_without_space_fails_writes_only),
+	TEST(written_data_is_sent_to_the_disk_before_a_flush_asks),
 	TEST(file_that_shrinks_reads_zeros),
 	TEST(resize_takes_a_new_size_and_cuts_nothing),
 	TEST(canonical_path_follows_links_and_allows_a_missing_file),
