@@ -20,7 +20,7 @@ test_help_lists_every_command() {
     [ "$(commands | tr '\n' ' ')" = "serve check status reload version " ]
     local command
     for command in $(commands); do
-        quintain "$command" --help | head -1 | grep -q "^usage: quintain $command"
+        quintain "$command" --help | head -1 | has "^usage: quintain $command"
     done
 }
 
@@ -30,7 +30,7 @@ test_help_and_manual_page_name_the_same() {
         grep -qx "\.SS $command" "$page"
         for option in $(quintain "$command" --help | grep -oE '^ +(-[a-z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
             [ "$option" = --help ] || sed -n "/^\.SS $command\$/,/^\.S[SH]/p" "$page" | sed 's/\\-/-/g' |
-                grep -q -- "$option" || { echo "$command $option is not in the manual page"; return 1; }
+                has -- "$option" || { echo "$command $option is not in the manual page"; return 1; }
         done
     done
     [ "$(sed -n 's/^\.SS //p' "$page" | tr '\n' ' ')" = "$(commands | tr '\n' ' ')" ]
@@ -65,7 +65,7 @@ test_unknown_option_suggests_the_near_one() {
 }
 
 test_version_is_told() {
-    quintain version | grep -qE '^quintain [0-9]+\.[0-9]+'
+    quintain version | has -E '^quintain [0-9]+\.[0-9]+'
     [ "$(quintain --version)" = "$(quintain version)" ]
 }
 
@@ -83,7 +83,7 @@ test_check_shows_all_errors_with_line_and_caret() {
     status_is 1 quintain check "$dir/bad"
     says "$dir/bad:2:10: "
     says "$dir/bad:3:2: "
-    says 'did you mean "path"'
+    says 'did you mean path?'
     says '^'
 }
 

@@ -49,7 +49,7 @@ test_status_shows_a_session() {
     start
     hold one 3
     [ "$(status | jq -r '.sessions[0].target')" = "$iqn" ]
-    quintain status -c "$dir/conf" | grep -q "127.0.0.1:[0-9]* *$iqn"
+    quintain status -c "$dir/conf" | has "127.0.0.1:[0-9]* *$iqn"
     let_go one
     within 5 sessions_are 0
     stop

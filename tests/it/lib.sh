@@ -11,10 +11,12 @@
 #   start [ARG]...         serves (-c $dir/conf by default), waits for "ready"
 #   stop, crash            SIGTERM and SIGKILL; both wait for the end
 #   url LUN                the URL for libiscsi's tools and qemu
-#   io LUN COMMAND...      qemu-io commands
+#   io LUN COMMAND...      qemu-io commands; io_flags=-r opens it read-only
 #   hold NAME LUN [IQN]    opens a session that stays; "say NAME COMMAND" is its
 #                          next qemu-io command, "let_go NAME" ends it
 #   sessions_are N         true when the daemon has N sessions
+#   has PATTERN            grep without words that reads all: with -q the writer of
+#                          a pipe may be killed by SIGPIPE, which fails the pipe
 #   fails COMMAND...       true when the command fails
 #   within SECONDS COMMAND repeats until it succeeds
 # shellcheck shell=bash
@@ -96,6 +98,7 @@ url() { echo "iscsi://127.0.0.1:$port/${2:-$iqn}/$1"; }
 io() {
     local lun=$1 out command commands=()
     shift
+    [ -z "${io_flags:-}" ] || commands=("$io_flags")
     for command; do commands+=(-c "$command"); done
     out=$(timeout 30 qemu-io -f raw "${commands[@]}" "$(url "$lun")" 2>&1) || { echo "$out"; return 1; }
     ! grep -qiE 'fail|error|denied|can.t open' <<<"$out" || { echo "$out"; return 1; }
@@ -139,6 +142,8 @@ identity_of() { timeout 20 iscsi-inq -e 1 -c 131 "$(url "$1")"; }
 
 status() { quintain status --json -c "$dir/conf"; }
 
+has() { grep "$@" >/dev/null; }
+
 fails() {
     if "$@"; then
         echo "succeeds: $*"
@@ -166,7 +171,7 @@ cleanup() {
     local name
     for name in "${!held_pid[@]}"; do let_go "$name"; done
     [ -z "${pid:-}" ] || ! alive "$pid" || crash
-    [ -z "${other:-}" ] || ! alive "$other" || { kill -KILL "$other"; wait "$other" 2>/dev/null; }
+    [ -z "${other:-}" ] || ! alive "$other" || { kill -KILL "$other"; wait "$other" 2>/dev/null || :; }
     [ -z "${mounted:-}" ] || umount "$mounted"
 }
 

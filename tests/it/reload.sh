@@ -117,7 +117,7 @@ test_portal_is_added_and_removed() {
     start
     sed -i "s/listen 127.*/&\n\tlisten 127.0.0.1:$((port + 1))/" "$dir/conf"
     reload
-    timeout 10 iscsi-ls "iscsi://127.0.0.1:$((port + 1))" | grep -q "$iqn"
+    timeout 10 iscsi-ls "iscsi://127.0.0.1:$((port + 1))" | has "$iqn"
     disks "lun 0 { path $dir/a size 4M }"
     reload
     fails timeout 10 iscsi-ls "iscsi://127.0.0.1:$((port + 1))"
@@ -180,7 +180,7 @@ test_store_is_opened_again_for_new_settings() {
     disks "lun 0 { path $dir/a size 4M read-only yes }"
     reload
     fails io 0 'write -P 4 0 4k'
-    io 0 'read -P 3 0 4k'
+    io_flags=-r io 0 'read -P 3 0 4k'
     stop
 }
 

@@ -24,8 +24,10 @@ test_image_that_exists_keeps_its_size_and_data() {
     head -c 1048576 /dev/zero | tr '\0' 'q' >"$dir/a"
     start --listen "127.0.0.1:$port" --iqn "$iqn" --block-size 4096 --state-dir "$dir/state" "$dir/a"
     [ "$(size_of 0)" = 1048576 ]
-    io 0 'read -P 0x71 0 1M'
-    iscsi-readcapacity16 "$(url 0)" | grep -q '4096'
+    # Short reads: on a block of 4096, qemu before 8 asks for the status of a
+    # range that is no multiple of it when a long read is to come.
+    io 0 'read -P 0x71 0 16k' 'read -P 0x71 1008k 16k'
+    iscsi-readcapacity16 "$(url 0)" | has '4096'
     stop
 }
 
@@ -149,7 +151,7 @@ test_target_without_auth_group_lets_in_nobody() {
     conf <<EOF
 target $iqn { portal-group pg lun 0 { path "$dir/disk" size 1M } }
 EOF
-    quintain check "$dir/conf" 2>&1 | grep -qi 'nobody'
+    quintain check "$dir/conf" 2>&1 | has -i 'nobody'
     start
     fails timeout 10 iscsi-readcapacity16 -s "$(url 0)"
     stop

@@ -15,7 +15,7 @@ state_is() { [ "$(lun_state "$1")" = "$2" ]; }
 
 test_missing_path_gets_ready_later() {
     disk "$dir/late"
-    quintain check "$dir/conf" 2>&1 | grep -q warning
+    quintain check "$dir/conf" 2>&1 | has warning
     start
     grep -q 'NOT READY' "$dir/log"
     state_is "$dir/late" not-ready
