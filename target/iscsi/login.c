@@ -383,6 +383,11 @@ static int negotiate(struct iscsi_login *login, const struct iscsi_view *view,
 
 /* ---- requests and responses ---- */
 
+uint32_t iscsi_login_room(const struct iscsi_login *login)
+{
+	return login->text ? ISCSI_LOGIN_TEXT_MAX - login->text_len : ISCSI_LOGIN_DATA_MAX;
+}
+
 static void reply_init(const struct iscsi_login_req *request, struct iscsi_login_reply *reply)
 {
 	struct iscsi_login_rsp *rsp = &reply->bhs.login_rsp;

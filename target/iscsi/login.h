@@ -42,6 +42,14 @@ struct iscsi_login;	/* opaque: stages, CHAP, text so far */
 struct iscsi_login *iscsi_login_create(const struct iscsi_login_peer *peer);
 void iscsi_login_destroy(struct iscsi_login *login);
 
+/*
+ * Bytes of data that the next request may have; one with more is to be closed
+ * on before its data is received.  ISCSI_LOGIN_DATA_MAX, or what is left of
+ * ISCSI_LOGIN_TEXT_MAX behind a request with the C bit: so the text so far and
+ * the data of one PDU never stand beside each other at their full size.
+ */
+uint32_t iscsi_login_room(const struct iscsi_login *login);
+
 struct iscsi_login_reply {
 	struct iscsi_bhs bhs;	/* complete but for stat_sn, exp_cmd_sn, max_cmd_sn */
 	const char *data;	/* owned by the login; bhs has its length */

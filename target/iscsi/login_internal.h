@@ -10,7 +10,7 @@
 #include "target/iscsi/login.h"
 
 /* One answer goes in one PDU; ours are a few hundred bytes. */
-#define LOGIN_ANSWER_MAX 4096
+#define LOGIN_ANSWER_MAX 3072
 /* Keys in one request; initiators send about twenty. */
 #define LOGIN_PAIRS_MAX 128
 #define LOGIN_USER_MAX	255

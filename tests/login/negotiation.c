@@ -169,7 +169,7 @@ void negotiation_prefers_no_digest_in_discovery(void)
 	LOGIN_RUN("open", steps);
 }
 
-/* 75 short keys have answers of 4 KiB. */
+/* 75 short keys have answers of 5 KiB. */
 void negotiation_bounds_the_answer(void)
 {
 	static char keys[8192];

@@ -154,9 +154,8 @@ static void login_of_a_target_that_is_removed_meanwhile_fails(void)
 	dialog_end(&d);
 }
 
-/* With a PDU's data segment of 8 KiB in the connection: 16 KiB in all for text
- * in one PDU, and no more than this for text over several. */
-static void login_holds_at_most_12_kib(void)
+/* With the connection itself, that is less than 16 KiB; see iscsi_login_room(). */
+static void login_holds_less_than_12_kib(void)
 {
 	struct dialog d;
 	size_t before = mallinfo2().uordblks, held;
@@ -173,6 +172,20 @@ static void login_holds_at_most_12_kib(void)
 	dialog_end(&d);
 }
 
+static void login_has_room_for_the_rest_of_the_text(void)
+{
+	struct dialog d;
+
+	dialog_begin(&d, "open");
+	CU_ASSERT_EQUAL(iscsi_login_room(d.login), ISCSI_LOGIN_DATA_MAX);
+	dialog_say(&d, 0x44, "InitiatorName=" IQN "host\nTarget");
+	CU_ASSERT_EQUAL(iscsi_login_room(d.login),
+			ISCSI_LOGIN_TEXT_MAX - strlen("InitiatorName=" IQN "host\nTarget"));
+	dialog_say(&d, 0x04, "Name=" IQN "disk\n");
+	CU_ASSERT_EQUAL(iscsi_login_room(d.login), ISCSI_LOGIN_DATA_MAX);
+	dialog_end(&d);
+}
+
 static const struct test tests[] = {
 	TEST(login_answers_with_the_tags_of_the_request),
 	TEST(login_refuses_versions_above_ours),
@@ -183,7 +196,8 @@ static const struct test tests[] = {
 	TEST(login_of_discovery_has_no_target),
 	TEST(login_may_be_refused_when_it_is_done),
 	TEST(login_of_a_target_that_is_removed_meanwhile_fails),
-	TEST(login_holds_at_most_12_kib),
+	TEST(login_holds_less_than_12_kib),
+	TEST(login_has_room_for_the_rest_of_the_text),
 };
 
 TEST_MAIN(tests)
