@@ -1,4 +1,4 @@
-# quintain. Targets: all run test deps install clean check format fuzz test-guest;
+# quintain. Targets: all run test deps install clean check format docs fuzz test-guest;
 # libs (the archives), unit-FLOOR (build and run the unit tests of one floor).
 # Variables: BUILD=build CC=gcc|clang SANITIZE=address,undefined|thread
 #            DESTDIR prefix sysconfdir FUZZ_SECONDS=60 V=1 (shows the commands)
@@ -50,7 +50,7 @@ say = $(if $(V),,@echo "  $(1) $(2)";)
 
 all: libs $(BUILD)/quintain
 libs: $(call archives,target)
-.PHONY: all libs run test deps install clean check format fuzz test-guest test-threads tests fuzzers FORCE
+.PHONY: all libs run test deps install clean check format docs fuzz test-guest test-threads tests fuzzers FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -145,6 +145,10 @@ check:
 	@$(MAKE) --no-print-directory all
 	@BUILD=$(BUILD) tests/run .ci/check-style .ci/check-includes .ci/check-docs
 
+# Pages that are made of option rows; their tests say when they are stale.
+docs: $(BUILD)/tests/unit/config/test_manual
+	@UPDATE_DOCS=1 $<
+
 format:
 	git ls-files '*.c' '*.h' | xargs clang-format -i
 
@@ -156,7 +160,7 @@ install: all
 	install -D -m 755 $(BUILD)/quintain $(DESTDIR)$(bindir)/quintain
 	for s in 1 5 8; do for f in docs/*.$$s; do [ ! -e $$f ] || \
 		install -D -m 644 -t $(DESTDIR)$(mandir)/man$$s $$f || exit 1; done; done
-	install -D -m 644 -t $(DESTDIR)$(docdir)/examples config/*.conf
+	install -D -m 644 -t $(DESTDIR)$(docdir)/examples config/*.conf config/*.example
 	mkdir -p $(DESTDIR)$(unitdir)
 	sed 's,@bindir@,$(bindir),; s,@sysconfdir@,$(sysconfdir),' config/quintain.service \
 		>$(DESTDIR)$(unitdir)/quintain.service

@@ -84,8 +84,7 @@ static bool check_user(struct parser *parser, const struct config_token *user)
 
 	if (len > 0 && len <= CHAP_WORD_LEN_MAX)
 		return true;
-	config_error(parser->config, user->pos, "a CHAP user has 1 to %d bytes",
-		     CHAP_WORD_LEN_MAX);
+	config_error(parser->config, user->pos, "a CHAP user has 1 to %d bytes", CHAP_WORD_LEN_MAX);
 	return false;
 }
 
@@ -275,8 +274,7 @@ void config_auth_group_run(struct parser *parser, const struct statement *s)
 static const struct section_word auth_group_words[] = {
 	{ "auth-type", 1, 1, WORD_ONCE, "none|deny|chap|chap-mutual", config_auth_type_run },
 	{ "chap", 2, 2, 0, "USER SECRET", config_chap_run },
-	{ "chap-mutual", 4, 4, 0, "USER SECRET MUTUAL-USER MUTUAL-SECRET",
-	  config_chap_mutual_run },
+	{ "chap-mutual", 4, 4, 0, "USER SECRET MUTUAL-USER MUTUAL-SECRET", config_chap_mutual_run },
 	{ "initiator-name", 1, 1, 0, "NAME", config_initiator_name_run },
 	{ "initiator-portal", 1, 1, 0, "ADDRESS[/LENGTH]", config_initiator_portal_run },
 	{ "secret-file", 1, 1, 0, "PATH", secret_file_run },
@@ -292,8 +290,7 @@ const struct section config_section_auth_group = {
 
 static const struct section_word secret_file_words[] = {
 	{ "chap", 2, 2, 0, "USER SECRET", config_chap_run },
-	{ "chap-mutual", 4, 4, 0, "USER SECRET MUTUAL-USER MUTUAL-SECRET",
-	  config_chap_mutual_run },
+	{ "chap-mutual", 4, 4, 0, "USER SECRET MUTUAL-USER MUTUAL-SECRET", config_chap_mutual_run },
 	{ .name = NULL },
 };
 

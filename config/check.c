@@ -26,8 +26,7 @@ static void define_auth_default(struct parser *parser)
 	config_auth_group_link(parser, group);
 }
 
-static void add_listen(struct parser *parser, struct config_portal_group *group,
-		       const char *host)
+static void add_listen(struct parser *parser, struct config_portal_group *group, const char *host)
 {
 	struct config_listen *listen = arena_alloc(parser->config->arena, sizeof(*listen));
 
@@ -89,8 +88,8 @@ static void check_auth_type(struct parser *parser, struct config_auth_group *gro
 
 static void check_discovery(struct parser *parser, struct config_portal_group *group)
 {
-	const struct config_auth_group *fallback =
-		config_name_find(parser, NAME_AUTH_GROUP, "default");
+	const struct config_auth_group *fallback = config_name_find(parser, NAME_AUTH_GROUP,
+								    "default");
 
 	if (group->discovery_auth)
 		return;
@@ -118,8 +117,8 @@ static void check_portal_groups(struct parser *parser)
 	for (struct config_portal_group *g = parser->config->portal_groups; g; g = g->next) {
 		check_discovery(parser, g);
 		if (!g->listens && g->pos.line != 0)
-			config_warning(parser->config, g->pos,
-				       "portal-group %s listens nowhere", g->name);
+			config_warning(parser->config, g->pos, "portal-group %s listens nowhere",
+				       g->name);
 		if (g->nports == 0)
 			config_warning(parser->config, g->pos,
 				       "portal-group %s is named by no target", g->name);
@@ -132,8 +131,8 @@ static void check_portal_groups(struct parser *parser)
 static void check_target_auth(struct parser *parser, struct target_entry *entry)
 {
 	struct config_target *target = entry->target;
-	const struct config_auth_group *fallback =
-		config_name_find(parser, NAME_AUTH_GROUP, "default");
+	const struct config_auth_group *fallback = config_name_find(parser, NAME_AUTH_GROUP,
+								    "default");
 	const struct frame frame = { .given = entry->given };
 	bool needs_own = false, is_own;
 
@@ -155,8 +154,8 @@ static void check_target_auth(struct parser *parser, struct target_entry *entry)
 
 static void check_target_ports(struct parser *parser, struct config_target *target)
 {
-	struct config_portal_group *fallback =
-		config_name_find(parser, NAME_PORTAL_GROUP, "default");
+	struct config_portal_group *fallback = config_name_find(parser, NAME_PORTAL_GROUP,
+								"default");
 
 	if (!target->ports) {
 		target->ports = arena_alloc(parser->config->arena, sizeof(*target->ports));
@@ -170,8 +169,7 @@ static void check_target_ports(struct parser *parser, struct config_target *targ
 			if (b->group == a->group)
 				config_error(parser->config, b->pos,
 					     "portal-group %s is already given at %s",
-					     a->group->name,
-					     config_place(parser->config, a->pos));
+					     a->group->name, config_place(parser->config, a->pos));
 }
 
 static int map_compare(const void *a, const void *b)
@@ -194,8 +192,7 @@ static void check_target_luns(struct parser *parser, struct config_target *targe
 	for (struct config_lun_map *map = target->luns; map; map = map->next)
 		n++;
 	if (n == 0) {
-		config_warning(parser->config, target->pos, "target %s has no LUNs",
-			       target->name);
+		config_warning(parser->config, target->pos, "target %s has no LUNs", target->name);
 		return;
 	}
 	maps = arena_alloc(parser->config->arena, n * sizeof(struct config_lun_map *));
@@ -217,8 +214,7 @@ static void check_target_luns(struct parser *parser, struct config_target *targe
 /* ---- limits ---- */
 
 /* RFC 7143 13.14: FirstBurstLength must not exceed MaxBurstLength. */
-static void check_bursts(struct parser *parser, struct iscsi_limits *limits,
-			 struct given *given)
+static void check_bursts(struct parser *parser, struct iscsi_limits *limits, struct given *given)
 {
 	const struct frame frame = { .given = given };
 	const struct given *first = config_given(&frame, "first-burst-length");
@@ -260,8 +256,7 @@ static void check_targets(struct parser *parser)
 
 static void link_portal_default(struct parser *parser)
 {
-	struct config_portal_group *group =
-		config_name_find(parser, NAME_PORTAL_GROUP, "default");
+	struct config_portal_group *group = config_name_find(parser, NAME_PORTAL_GROUP, "default");
 
 	if (group->pos.line == 0 && group->nports > 0)
 		config_portal_group_link(parser, group);

@@ -7,8 +7,8 @@
 #include <strings.h>
 
 struct endpoint {
-	int family;			/* AF_UNSPEC: a host name, or any address */
-	char host[INET6_ADDRSTRLEN];	/* as inet_ntop(3) writes it; "" for a name */
+	int family;		     /* AF_UNSPEC: a host name, or any address */
+	char host[INET6_ADDRSTRLEN]; /* as inet_ntop(3) writes it; "" for a name */
 	unsigned long port;
 	struct config_portal_group *group;
 	struct config_listen *listen;
@@ -48,8 +48,8 @@ static bool endpoint_covers(const struct endpoint *a, const struct endpoint *b)
 		return false;
 	if (*a->listen->host == '\0')
 		return true;
-	return a->family == b->family && (strcmp(a->host, "0.0.0.0") == 0 ||
-					  strcmp(a->host, "::") == 0);
+	return a->family == b->family &&
+	       (strcmp(a->host, "0.0.0.0") == 0 || strcmp(a->host, "::") == 0);
 }
 
 /* The place of the first target that is in group: the predefined group has none

@@ -114,8 +114,8 @@ static void check_store_file(struct parser *parser, const struct config_lun *lun
 		if (errno == ENOENT || errno == ENOTDIR)
 			check_missing(parser, lun);
 		else
-			config_warning(parser->config, lun->path_pos,
-				       "%s cannot be looked at: %s", path, err_name(errno));
+			config_warning(parser->config, lun->path_pos, "%s cannot be looked at: %s",
+				       path, err_name(errno));
 		return;
 	}
 	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))

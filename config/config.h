@@ -6,12 +6,15 @@
  * of the old one.  Knows no sockets and no reactors: addresses stay words here
  * (checked for form), and target/apply.c makes the running objects.
  *
- * Where things are: lexer.c words and positions, sections.c the rows of each
- * block (one row a word), parse.c the walk over them, check.c the cross checks,
- * messages.c how a message is shown, diff.c the comparison.
+ * Where things are: lexer.c words and positions, parse.c statements and blocks,
+ * global.c auth.c portal.c lun.c target.c the words of each block (one row a
+ * word), load.c files, names.c what is defined and referred to, check*.c what can
+ * be said only at the end, messages.c how a message is shown, images.c a
+ * configuration without a file, diff.c the comparison.
  *
- * To add a word: a row in sections.c, or where it only fills a struct of a
- * module, a row in that module's *_options table.
+ * To add a word: a row in the table of its block, or where it only fills a struct
+ * of a module, a row in that module's *_options table.  docs/quintain.conf.5 is
+ * made of these rows and docs/quintain.conf.5.in: `make docs`.
  *
  * Control thread.
  */
@@ -30,7 +33,7 @@
 /* Where a word stands: for messages, also of later stages (apply.c). */
 struct config_pos {
 	const char *file;
-	uint32_t line, column;	/* from 1; line 0: the file as a whole */
+	uint32_t line, column; /* from 1; line 0: the file as a whole */
 };
 
 enum config_severity {
@@ -40,9 +43,9 @@ enum config_severity {
 
 struct config_message {
 	struct config_pos pos;
-	uint8_t severity;	/* enum config_severity */
+	uint8_t severity; /* enum config_severity */
 	const char *text;
-	const char *source;	/* the line of the file, without its end, or NULL */
+	const char *source; /* the line of the file, without its end, or NULL */
 	struct config_message *next;
 };
 
@@ -58,7 +61,7 @@ enum config_auth_type {
 struct config_chap {
 	struct config_pos pos;
 	const char *user, *secret;
-	const char *mutual_user, *mutual_secret;	/* NULL for chap */
+	const char *mutual_user, *mutual_secret; /* NULL for chap */
 	struct config_chap *next;
 };
 
@@ -70,22 +73,22 @@ struct config_word {
 
 struct config_auth_group {
 	struct config_pos pos;
-	const char *name;	/* also "default" and "no-authentication"; an inline
-				 * one of a target has the name "target IQN" */
-	uint8_t type;		/* enum config_auth_type; UNSET is resolved by check */
-	struct config_pos type_pos;	/* line 0: not given */
-	struct config_chap *chaps;		/* with those of secret-file */
-	struct config_word *initiator_names;	/* patterns, lower case */
-	struct config_word *initiator_portals;	/* "ADDR[/LEN]", [ADDR], checked */
+	/* Also "default" and "no-authentication"; a target's own: "target IQN". */
+	const char *name;
+	uint8_t type;			     /* enum config_auth_type, UNSET is resolved by check */
+	struct config_pos type_pos;	     /* line 0: not given */
+	struct config_chap *chaps;	     /* with those of secret-file */
+	struct config_word *initiator_names; /* patterns, lower case */
+	struct config_word *initiator_portals; /* "ADDR[/LEN]", [ADDR], checked */
 	struct config_auth_group *next;
 };
 
 struct config_listen {
 	struct config_pos pos;
-	const char *host;	/* address or name without brackets; "" is any */
-	const char *port;	/* "3260" when not given */
-	bool v6only;		/* the address was written in brackets */
-	const char *advertise;	/* "ADDR:PORT", or NULL */
+	const char *host;      /* address or name without brackets; "" is any */
+	const char *port;      /* "3260" when not given */
+	bool v6only;	       /* the address was written in brackets */
+	const char *advertise; /* "ADDR:PORT", or NULL */
 	struct config_listen *next;
 };
 
@@ -98,24 +101,24 @@ enum config_discovery_filter {
 };
 
 struct config_portal_group {
-	struct config_pos pos;	/* line 0: the predefined one */
+	struct config_pos pos; /* line 0: the predefined one */
 	const char *name;
-	struct config_listen *listens;	/* may be empty */
-	const struct config_auth_group *discovery_auth;	/* never NULL after check */
+	struct config_listen *listens;			/* may be empty */
+	const struct config_auth_group *discovery_auth; /* never NULL after check */
 	uint8_t discovery_filter;
 	bool discovery_all;
-	uint8_t dscp;		/* 0..63 */
-	uint16_t tag;		/* 0: to be chosen (apply.c keeps it stable) */
+	uint8_t dscp; /* 0..63 */
+	uint16_t tag; /* 0: to be chosen (apply.c keeps it stable) */
 	struct config_pos tag_pos;
-	unsigned int nports;	/* how many targets name it */
+	unsigned int nports; /* how many targets name it */
 	struct config_portal_group *next;
 };
 
 struct config_lun {
 	struct config_pos pos;
-	struct config_pos path_pos;	/* of its path, or pos */
-	unsigned int nmaps;		/* how many targets' LUNs it is */
-	const char *name;	/* of a top-level lun; "IQN,lun,N" of one in a target */
+	struct config_pos path_pos; /* of its path, or pos */
+	unsigned int nmaps;	    /* how many targets' LUNs it is */
+	const char *name;	    /* of a top-level lun; "IQN,lun,N" of one in a target */
 	struct backing_settings backing;
 	struct scsi_lun_settings scsi;
 	struct config_lun *next;
@@ -131,48 +134,48 @@ struct config_lun_map {
 struct config_target_port {
 	struct config_pos pos;
 	const struct config_portal_group *group;
-	const struct config_auth_group *auth;	/* never NULL after check */
+	const struct config_auth_group *auth; /* never NULL after check */
 	struct config_target_port *next;
 };
 
 struct config_target {
 	struct config_pos pos;
-	const char *name;	/* lower case */
+	const char *name; /* lower case */
 	const char *alias;
-	const struct config_auth_group *auth;	/* never NULL after check */
-	struct config_target_port *ports;	/* at least one after check */
-	struct config_lun_map *luns;		/* ascending */
+	const struct config_auth_group *auth; /* never NULL after check */
+	struct config_target_port *ports;     /* at least one after check */
+	struct config_lun_map *luns;	      /* ascending */
 	struct iscsi_limits limits;
 	struct config_target *next;
 };
 
 /* Rows: config_global_options[] (global.c). */
 struct config_global {
-	uint32_t debug;		/* 0 info, 1 debug, 2 and more trace */
-	uint32_t reactors;	/* 0: one for each CPU that we may use */
-	uint64_t buffer_memory;	/* bytes of data buffers per reactor */
-	uint32_t spin_us;	/* us to poll before sleeping */
-	const char *state_dir;	/* NULL: the default, see config_state_dir() */
-	const char *control_socket;	/* NULL: STATE-DIR/control.sock */
-	const char *pidfile;	/* or NULL */
+	uint32_t debug;		    /* 0 info, 1 debug, 2 and more trace */
+	uint32_t reactors;	    /* 0: one for each CPU that we may use */
+	uint64_t buffer_memory;	    /* bytes of data buffers per reactor */
+	uint32_t spin_us;	    /* us to poll before sleeping */
+	const char *state_dir;	    /* NULL: the default, see config_state_dir() */
+	const char *control_socket; /* NULL: STATE-DIR/control.sock */
+	const char *pidfile;	    /* or NULL */
 };
 
 extern const struct option_spec config_global_options[];
 
-struct config_source;	/* messages.h */
+struct config_source; /* messages.h */
 
 struct config {
 	struct arena *arena;
 	const char *file;
-	struct config_source *sources;	/* what was read, the last one first */
+	struct config_source *sources; /* what was read, the last one first */
 	struct config_global global;
 	struct iscsi_server_settings server;
-	struct iscsi_limits limits;	/* defaults of the targets, and discovery */
+	struct iscsi_limits limits; /* defaults of the targets, and discovery */
 	struct config_auth_group *auth_groups;
 	struct config_portal_group *portal_groups;
-	struct config_lun *luns;	/* all of them, inline ones too */
+	struct config_lun *luns; /* all of them, inline ones too */
 	struct config_target *targets;
-	struct config_message *messages;	/* in the order of the file */
+	struct config_message *messages; /* in the order of the file */
 	unsigned int nerrors, nwarnings;
 };
 
@@ -195,9 +198,9 @@ void config_print_messages(const struct config *config, FILE *out);
 struct config_simple {
 	const char *const *images;
 	unsigned int nimages;
-	const char *listen;	/* "ADDR:PORT", NULL: 127.0.0.1:3260 */
-	const char *iqn;	/* NULL: made from the host's name */
-	uint64_t size;		/* bytes, 0: as they are */
+	const char *listen; /* "ADDR:PORT", NULL: 127.0.0.1:3260 */
+	const char *iqn;    /* NULL: made from the host's name */
+	uint64_t size;	    /* bytes, 0: as they are */
 	uint32_t block_size;
 	bool read_only;
 };

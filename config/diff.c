@@ -7,7 +7,7 @@
 struct differ {
 	struct config_diff *diff;
 	struct config_change **changes_end;
-	struct config_change_key *keys, **keys_end;	/* of the object at hand */
+	struct config_change_key *keys, **keys_end; /* of the object at hand */
 	uint8_t reload;
 };
 
@@ -114,8 +114,8 @@ static void compare_listens(struct differ *d, const struct config_listen *a,
 	bool listen = true, advertise = true;
 
 	for (; a && b; a = a->next, b = b->next) {
-		listen = listen && strcmp(a->host, b->host) == 0 &&
-			 strcmp(a->port, b->port) == 0 && a->v6only == b->v6only;
+		listen = listen && strcmp(a->host, b->host) == 0 && strcmp(a->port, b->port) == 0 &&
+			 a->v6only == b->v6only;
 		advertise = advertise && text_equal(a->advertise, b->advertise);
 	}
 	if (!listen || a || b)
@@ -226,8 +226,7 @@ struct index {
 
 static int index_compare(const void *a, const void *b)
 {
-	return strcmp(((const struct index_entry *)a)->name,
-		      ((const struct index_entry *)b)->name);
+	return strcmp(((const struct index_entry *)a)->name, ((const struct index_entry *)b)->name);
 }
 
 static struct index index_make(struct differ *d, const struct object_class *class,
@@ -321,8 +320,7 @@ static void diff_maps(struct differ *d, const struct config_target *before,
 	}
 }
 
-static void diff_all_maps(struct differ *d, const struct config *before,
-			  const struct config *after)
+static void diff_all_maps(struct differ *d, const struct config *before, const struct config *after)
 {
 	static const struct object_class targets = {
 		.first = config_target_first,

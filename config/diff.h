@@ -36,27 +36,27 @@ enum config_change_kind {
 };
 
 struct config_change_key {
-	const char *key;	/* as in the file: "size", "auth-group" */
-	uint8_t reload;		/* enum option_reload */
+	const char *key; /* as in the file: "size", "auth-group" */
+	uint8_t reload;	 /* enum option_reload */
 	struct config_change_key *next;
 };
 
 struct config_change {
-	uint8_t object;		/* enum config_object */
-	uint8_t kind;		/* enum config_change_kind */
-	uint8_t reload;		/* CHANGED: the strongest class of keys */
-	const char *name;	/* of the object; of the target for a LUN_MAP */
-	const void *before, *after;	/* the objects; NULL where there is none */
+	uint8_t object;		    /* enum config_object */
+	uint8_t kind;		    /* enum config_change_kind */
+	uint8_t reload;		    /* CHANGED: the strongest class of keys */
+	const char *name;	    /* of the object; of the target for a LUN_MAP */
+	const void *before, *after; /* the objects; NULL where there is none */
 	/* LUN_MAP: the targets that have it, NULL likewise */
 	const struct config_target *target_before, *target_after;
-	struct config_change_key *keys;	/* CHANGED: which settings, in the order of
+	struct config_change_key *keys; /* CHANGED: which settings, in the order of
 					 * the tables */
 	struct config_change *next;
 };
 
 struct config_diff {
 	struct arena *arena;
-	struct config_change *changes;	/* by object, then in the order of the files */
+	struct config_change *changes; /* by object, then in the order of the files */
 };
 
 /* Both without errors; both must live as long as the result. */

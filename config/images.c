@@ -12,7 +12,7 @@
 #include "target/iscsi/names.h"
 
 #define DEFAULT_LISTEN "127.0.0.1:3260"
-#define DEFAULT_IQN "iqn.2026-11.org.quintain:"
+#define DEFAULT_IQN    "iqn.2026-11.org.quintain:"
 
 /* "Host_Name.example" -> "host-name.example": what an iSCSI name may hold. */
 static const char *default_iqn(struct arena *arena)
@@ -30,8 +30,7 @@ static const char *default_iqn(struct arena *arena)
 	return arena_strdup(arena, iqn);
 }
 
-static int name_target(struct arena *arena, const char *given, const char **name,
-		       struct err *err)
+static int name_target(struct arena *arena, const char *given, const char **name, struct err *err)
 {
 	char normal[ISCSI_NAME_LEN_MAX + 1];
 
@@ -51,8 +50,8 @@ static bool is_loopback(const char *host)
 	       strcmp(host, "localhost") == 0;
 }
 
-static int add_portal(struct parser *parser, const char *address,
-		      struct config_portal_group **out, struct err *err)
+static int add_portal(struct parser *parser, const char *address, struct config_portal_group **out,
+		      struct err *err)
 {
 	struct config *config = parser->config;
 	struct config_pos pos = { .file = config->file };
@@ -192,7 +191,7 @@ int config_state_dir(const struct config *config, char *out, size_t cap, struct 
 		len = snprintf(out, cap, "%s", config->global.state_dir);
 	else if (geteuid() == 0)
 		len = snprintf(out, cap, "/var/lib/quintain");
-	else if (xdg && xdg[0] == '/')	/* others are to be ignored, says the XDG rule */
+	else if (xdg && xdg[0] == '/') /* others are to be ignored, says the XDG rule */
 		len = snprintf(out, cap, "%s/quintain", xdg);
 	else if (home && home[0] == '/')
 		len = snprintf(out, cap, "%s/.local/state/quintain", home);

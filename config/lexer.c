@@ -127,14 +127,14 @@ static bool is_utf8(const char *s, size_t len)
 }
 
 /* The text of a word is judged here, quoted or not. */
-static void word_finish(struct config_lexer *lexer, struct config_token *token,
-			const char *text, size_t len)
+static void word_finish(struct config_lexer *lexer, struct config_token *token, const char *text,
+			size_t len)
 {
 	if (!is_utf8(text, len))
 		config_error(lexer->config, token->pos, "this word is not valid UTF-8");
 	if (len > CONFIG_WORD_LEN_MAX) {
-		config_error(lexer->config, token->pos,
-			     "a word of %zu bytes: it may have %d", len, CONFIG_WORD_LEN_MAX);
+		config_error(lexer->config, token->pos, "a word of %zu bytes: it may have %d", len,
+			     CONFIG_WORD_LEN_MAX);
 		/* Enough to know it by in what else may be said about it. */
 		len = 32;
 	}
@@ -211,9 +211,7 @@ static struct config_token read_token(struct config_lexer *lexer)
 		token.kind = TOKEN_WORD;
 		read_quoted(lexer, &token);
 		break;
-	default:
-		token.kind = TOKEN_WORD;
-		read_word(lexer, &token);
+	default: token.kind = TOKEN_WORD; read_word(lexer, &token);
 	}
 	assert(lexer->p > token.begin);
 	return token;

@@ -20,25 +20,25 @@
 enum config_token_kind {
 	TOKEN_END,
 	TOKEN_WORD,
-	TOKEN_OPEN,		/* { */
-	TOKEN_CLOSE,		/* } */
+	TOKEN_OPEN,  /* { */
+	TOKEN_CLOSE, /* } */
 	TOKEN_SEMICOLON,
 };
 
 struct config_token {
 	enum config_token_kind kind;
 	bool quoted;
-	const char *text;	/* in the configuration's arena; NULL but for WORD */
+	const char *text; /* in the configuration's arena; NULL but for WORD */
 	struct config_pos pos;
-	const char *begin;	/* in the source */
+	const char *begin; /* in the source */
 };
 
 struct config_lexer {
 	struct config *config;
 	const char *file;
 	const char *p, *end;
-	uint32_t line, column;	/* of p */
-	bool complained;	/* about a byte that is no text: once is enough */
+	uint32_t line, column; /* of p */
+	bool complained;       /* about a byte that is no text: once is enough */
 	bool has_ahead;
 	struct config_token ahead;
 };

@@ -12,7 +12,7 @@
 
 #include "target/iscsi/names.h"
 
-#define FILE_LEN_MAX (16u << 20)
+#define FILE_LEN_MAX	  (16u << 20)
 #define INCLUDE_DEPTH_MAX 16
 
 /* ---- life ---- */

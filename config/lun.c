@@ -5,8 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-struct config_lun *config_lun_make(struct parser *parser, const char *name,
-				   struct config_pos pos)
+struct config_lun *config_lun_make(struct parser *parser, const char *name, struct config_pos pos)
 {
 	struct config_lun *lun = arena_alloc(parser->config->arena, sizeof(*lun));
 
@@ -25,8 +24,8 @@ struct config_lun *config_lun_make(struct parser *parser, const char *name,
  */
 static const struct ctl_option {
 	const char *name;
-	const char *key;		/* ours */
-	const char *on, *off;		/* our values of CTL's on and off; NULL: as it is */
+	const char *key;      /* ours */
+	const char *on, *off; /* our values of CTL's on and off; NULL: as it is */
 } ctl_options[] = {
 	{ "readonly", "read-only", NULL, NULL },
 	{ "file", "path", NULL, NULL },
@@ -83,8 +82,8 @@ static void check_blocks(struct parser *parser, const struct frame *frame)
 	}
 	if (physical < b->block_size || (physical & (physical - 1)) != 0)
 		config_error(parser->config, config_given_pos(frame, "physical-blocksize"),
-			     "physical-blocksize: %" PRIu32
-			     " is not a power of two of %" PRIu32 "..1048576",
+			     "physical-blocksize: %" PRIu32 " is not a power of two of %" PRIu32
+			     "..1048576",
 			     physical, b->block_size);
 	if (b->size % b->block_size == 0)
 		return;

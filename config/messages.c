@@ -58,9 +58,10 @@ static const char *source_line(struct config *config, struct config_pos pos)
 	return arena_strndup(config->arena, line, (size_t)(stop - line));
 }
 
-__attribute__((format(printf, 4, 0))) static void
-message_add(struct config *config, enum config_severity severity, struct config_pos pos,
-	    const char *fmt, va_list args)
+__attribute__((format(printf, 4, 0))) static void message_add(struct config *config,
+							      enum config_severity severity,
+							      struct config_pos pos,
+							      const char *fmt, va_list args)
 {
 	struct config_message *message, **last = &config->messages;
 	struct err text;
@@ -130,7 +131,7 @@ const char *config_place(struct config *config, struct config_pos pos)
 
 struct ordered {
 	struct config_message *message;
-	unsigned int source, number;	/* number: the order in which they came */
+	unsigned int source, number; /* number: the order in which they came */
 };
 
 static int ordered_compare(const void *a, const void *b)

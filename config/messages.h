@@ -20,7 +20,7 @@ struct config_source {
 	const char *file;
 	const char *text;
 	size_t len;
-	unsigned int number;	/* in the order of reading, from 0 */
+	unsigned int number; /* in the order of reading, from 0 */
 	struct config_source *next;
 };
 

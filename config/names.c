@@ -83,7 +83,7 @@ void config_refer(struct parser *parser, enum name_kind kind, const struct confi
 
 struct names_of_kind {
 	uint8_t kind;
-	const char *names[256];	/* of more, these will do */
+	const char *names[256]; /* of more, these will do */
 	size_t n;
 };
 
@@ -123,7 +123,7 @@ void config_resolve_references(struct parser *parser)
 
 static void keep(void *name)
 {
-	(void)name;	/* in the arena */
+	(void)name; /* in the arena */
 }
 
 void config_names_release(struct parser *parser)

@@ -74,8 +74,8 @@ static void complain_unknown(struct parser *parser, const struct section *sectio
 			return;
 		}
 	}
-	config_error(parser->config, key->pos, "unknown word %s in %s%s", key->text,
-		     section->name, same_line ? ": a value with spaces needs quotes" : "");
+	config_error(parser->config, key->pos, "unknown word %s in %s%s", key->text, section->name,
+		     same_line ? ": a value with spaces needs quotes" : "");
 }
 
 /* ---- going on behind what is wrong ---- */
@@ -238,8 +238,8 @@ static uint32_t read_arguments(struct statement *s, unsigned int min, unsigned i
 
 		if (token->kind != TOKEN_WORD)
 			break;
-		if (s->nargs < min ? is_next_statement(s, token, line) :
-				     !is_optional_argument(s, token, line))
+		if (s->nargs < min ? is_next_statement(s, token, line)
+				   : !is_optional_argument(s, token, line))
 			break;
 		line = token->pos.line;
 		s->args[s->nargs++] = config_lexer_next(s->lexer);

@@ -1,19 +1,15 @@
 /*
  * The walk over the words of a configuration: inside config/ only.
  *
- * A section is a kind of block, and the top level: a table of its words and the
- * option tables whose rows it takes.  parse.c reads statements (a key, its
- * arguments, a block where the word has one), knows where each ends, and goes on
- * behind one that is wrong.  The words' functions fill the configuration.  What
- * names something else (an auth-group, a lun) is kept as a reference, as it may
- * be defined later in the file; check.c resolves them at the end.
+ * parse.c reads statements (a key, its arguments, a block where the word has
+ * one), knows where each ends, and goes on behind one that is wrong.  The words'
+ * functions (sections.h) fill the configuration.  What names something else (an
+ * auth-group, a lun) is kept as a reference, as it may be defined later in the
+ * file; check.c resolves them at the end.
  *
  *	global.c    the top level		auth.c	 auth-group
  *	portal.c    portal-group		lun.c	 lun
  *	target.c    target			load.c	 files
- *
- * To add a word: a row in the section's table, with a function.  A word that only
- * sets a field is a row of an option table instead.
  *
  * Control thread.
  */
@@ -22,58 +18,23 @@
 
 #include "config/lexer.h"
 #include "config/messages.h"
-
-#define CONFIG_ARGS_MAX 4
-#define SECTION_TABLES_MAX 3
-
-struct parser;
-struct statement;
-
-enum section_word_flag {
-	WORD_ONCE = 1u << 0,	/* only once in a block */
-	WORD_BLOCK = 1u << 1,	/* a block follows (after min_args; none after max_args
-				 * where these differ) */
-	WORD_NO_EFFECT = 1u << 2, /* of ctl.conf(5), not ours: skipped with a warning */
-};
-
-struct section_word {
-	const char *name;	/* NULL ends the table */
-	uint8_t min_args, max_args;
-	uint8_t flags;		/* enum section_word_flag */
-	const char *usage;	/* the arguments, for messages: "USER SECRET" */
-	void (*run)(struct parser *parser, const struct statement *statement);
-};
-
-struct section_table {
-	const struct option_spec *rows;	/* NULL ends */
-	size_t offset;		/* of the struct that rows fill, in the frame's object */
-};
-
-struct section {
-	const char *name;	/* for messages: "target", "the top level" */
-	const struct section_word *words;
-	struct section_table tables[SECTION_TABLES_MAX + 1];
-};
-
-extern const struct section config_section_global, config_section_auth_group,
-	config_section_portal_group, config_section_lun, config_section_target,
-	config_section_secret_file;
+#include "config/sections.h"
 
 /* What was set in a block, and where. */
 struct given {
 	const char *key;
-	const struct option_spec *row;	/* NULL for words that are no options */
-	const char *text;		/* the value, for rows */
-	struct config_pos pos;		/* of the value */
+	const struct option_spec *row; /* NULL for words that are no options */
+	const char *text;	       /* the value, for rows */
+	struct config_pos pos;	       /* of the value */
 	struct given *next;
 };
 
 /* A block while it is read. */
 struct frame {
 	const struct section *section;
-	struct config_pos pos;		/* of its key; line 0 for a file */
-	void *object;			/* struct config_target and so on */
-	struct given *given;		/* the last one first */
+	struct config_pos pos; /* of its key; line 0 for a file */
+	void *object;	       /* struct config_target and so on */
+	struct given *given;   /* the last one first */
 
 	/* of a target: its own auth group, once it has one */
 	struct config_auth_group *own_auth;
@@ -84,7 +45,7 @@ struct statement {
 	const struct section_word *word;
 	struct config_token args[CONFIG_ARGS_MAX];
 	unsigned int nargs;
-	bool opens_block;	/* the { has been taken */
+	bool opens_block; /* the { has been taken */
 	struct frame *frame;
 	struct config_lexer *lexer;
 };
@@ -97,7 +58,7 @@ enum name_kind {
 };
 
 struct reference {
-	uint8_t kind;		/* enum name_kind */
+	uint8_t kind; /* enum name_kind */
 	struct config_token token;
 	void (*found)(void *holder, void *object);
 	void *holder;
@@ -114,7 +75,7 @@ struct target_entry {
 
 /* A file that is being read, and the one that includes it. */
 struct open_file {
-	const char *path;	/* canonical */
+	const char *path; /* canonical */
 	const struct open_file *includer;
 	unsigned int depth;
 };
@@ -122,7 +83,7 @@ struct open_file {
 struct parser {
 	struct config *config;
 	bool no_files;
-	void *names;		/* tsearch(3) tree of struct name */
+	void *names; /* tsearch(3) tree of struct name */
 	struct reference *references;
 	struct target_entry *targets;
 	const struct open_file *open;
@@ -202,8 +163,7 @@ int config_address_parse(struct arena *arena, const char *text, struct config_li
 
 /* lun.c: a lun whose block is still to be read, and what is said about it when
  * that has been done. */
-struct config_lun *config_lun_make(struct parser *parser, const char *name,
-				   struct config_pos pos);
+struct config_lun *config_lun_make(struct parser *parser, const char *name, struct config_pos pos);
 void config_lun_finish(struct parser *parser, struct frame *frame);
 
 /* target.c */

@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #define DEFAULT_PORT "3260"
-#define HOST_LEN_MAX 253	/* RFC 1123 2.1 */
+#define HOST_LEN_MAX 253 /* RFC 1123 2.1 */
 
 /* ---- addresses ---- */
 
@@ -16,7 +16,7 @@ static bool is_ipv6(const char *host)
 {
 	unsigned char bytes[16];
 	char address[64];
-	const char *zone = strchr(host, '%');	/* of a link-local address */
+	const char *zone = strchr(host, '%'); /* of a link-local address */
 	size_t len = zone ? (size_t)(zone - host) : strlen(host);
 
 	if (len >= sizeof(address) || (zone && zone[1] == '\0'))
@@ -39,8 +39,7 @@ static int host_check(const char *host, bool bracketed, struct err *err)
 	unsigned char bytes[4];
 
 	if (bracketed || strchr(host, ':'))
-		return is_ipv6(host) ? 0 :
-				       err_set(err, EINVAL, "%s is not an IPv6 address", host);
+		return is_ipv6(host) ? 0 : err_set(err, EINVAL, "%s is not an IPv6 address", host);
 	if (*host == '\0' || inet_pton(AF_INET, host, bytes) == 1)
 		return 0;
 	if (strspn(host, "0123456789.") == strlen(host))
@@ -131,8 +130,8 @@ static const char *address_format(struct parser *parser, const struct config_lis
 {
 	struct err text;
 
-	snprintf(text.text, sizeof(text.text), address->v6only ? "[%s]:%s" : "%s:%s",
-		 address->host, address->port);
+	snprintf(text.text, sizeof(text.text), address->v6only ? "[%s]:%s" : "%s:%s", address->host,
+		 address->port);
 	return arena_strdup(parser->config->arena, text.text);
 }
 
@@ -173,14 +172,13 @@ static void found_discovery_auth(void *holder, void *object)
 
 static void discovery_auth_group_run(struct parser *parser, const struct statement *s)
 {
-	config_refer(parser, NAME_AUTH_GROUP, &s->args[0], found_discovery_auth,
-		     s->frame->object);
+	config_refer(parser, NAME_AUTH_GROUP, &s->args[0], found_discovery_auth, s->frame->object);
 }
 
 static void discovery_filter_run(struct parser *parser, const struct statement *s)
 {
-	static const char *const filters[] = { "none", "portal", "portal-name",
-					       "portal-name-auth", NULL };
+	static const char *const filters[] = { "none", "portal", "portal-name", "portal-name-auth",
+					       NULL };
 	struct config_portal_group *group = s->frame->object;
 	int filter = config_choice(parser, "discovery-filter", &s->args[0], filters);
 
@@ -193,8 +191,8 @@ static void discovery_portals_run(struct parser *parser, const struct statement 
 	static const char *const choices[] = { "own", "all", NULL };
 	struct config_portal_group *group = s->frame->object;
 
-	group->discovery_all = config_choice(parser, "discovery-portals", &s->args[0],
-					     choices) == 1;
+	group->discovery_all = config_choice(parser, "discovery-portals", &s->args[0], choices) ==
+			       1;
 }
 
 static void tag_run(struct parser *parser, const struct statement *s)
@@ -275,8 +273,7 @@ void config_portal_group_link(struct parser *parser, struct config_portal_group 
 void config_portal_group_run(struct parser *parser, const struct statement *s)
 {
 	const struct config_token *name = &s->args[0];
-	struct config_portal_group *group =
-		config_portal_group_make(parser, name->text, name->pos);
+	struct config_portal_group *group = config_portal_group_make(parser, name->text, name->pos);
 	struct frame frame = {
 		.section = &config_section_portal_group,
 		.pos = s->key.pos,

@@ -70,8 +70,7 @@ static void auth_group_run(struct parser *parser, const struct statement *s)
 			     "auth-group does not go with the target's own words for it (%s)",
 			     config_place(parser->config, s->frame->own_auth->pos));
 	else
-		config_refer(parser, NAME_AUTH_GROUP, &s->args[0], found_auth,
-			     s->frame->object);
+		config_refer(parser, NAME_AUTH_GROUP, &s->args[0], found_auth, s->frame->object);
 }
 
 static void found_port_group(void *holder, void *object)
@@ -114,8 +113,7 @@ static void found_lun(void *holder, void *object)
 }
 
 /* lun NUMBER { }: its lun has the name that ctl.conf(5) gives it. */
-static void inline_lun(struct parser *parser, const struct statement *s,
-		       struct config_lun_map *map)
+static void inline_lun(struct parser *parser, const struct statement *s, struct config_lun_map *map)
 {
 	const struct config_target *target = s->frame->object;
 	struct config_lun *lun;
@@ -167,8 +165,8 @@ static const char *target_name(struct parser *parser, const struct config_token 
 void config_target_run(struct parser *parser, const struct statement *s)
 {
 	const struct config_token *name = &s->args[0];
-	struct target_entry *entry =
-		config_target_make(parser, target_name(parser, name), name->pos);
+	struct target_entry *entry = config_target_make(parser, target_name(parser, name),
+							name->pos);
 	struct frame frame = {
 		.section = &config_section_target,
 		.pos = s->key.pos,
@@ -187,8 +185,7 @@ static const struct section_word target_words[] = {
 	{ "auth-group", 1, 1, WORD_ONCE, "NAME", auth_group_run },
 	{ "auth-type", 1, 1, WORD_ONCE, "none|deny|chap|chap-mutual", config_auth_type_run },
 	{ "chap", 2, 2, 0, "USER SECRET", config_chap_run },
-	{ "chap-mutual", 4, 4, 0, "USER SECRET MUTUAL-USER MUTUAL-SECRET",
-	  config_chap_mutual_run },
+	{ "chap-mutual", 4, 4, 0, "USER SECRET MUTUAL-USER MUTUAL-SECRET", config_chap_mutual_run },
 	{ "initiator-name", 1, 1, 0, "NAME", config_initiator_name_run },
 	{ "initiator-portal", 1, 1, 0, "ADDRESS[/LENGTH]", config_initiator_portal_run },
 	{ "portal-group", 1, 2, 0, "NAME [AUTH-GROUP]", portal_group_run },

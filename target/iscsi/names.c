@@ -49,8 +49,9 @@ static int hex_check(const char *name, bool may_be_long, struct err *err)
 		n++;
 	if (name[PREFIX_LEN + n] == '\0' && (n == 16 || (may_be_long && n == 32)))
 		return 0;
-	return err_set(err, EINVAL, "\"%.*s\" is followed by %s hexadecimal digits (RFC 7143 4.2.7)",
-		       PREFIX_LEN, name, may_be_long ? "16 or 32" : "16");
+	return err_set(err, EINVAL,
+		       "\"%.*s\" is followed by %s hexadecimal digits (RFC 7143 4.2.7)", PREFIX_LEN,
+		       name, may_be_long ? "16 or 32" : "16");
 }
 
 static int form_check(const char *name, struct err *err)

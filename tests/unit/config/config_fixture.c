@@ -13,8 +13,8 @@ struct config *config_of(const char *text)
 	return config_parse("test.conf", text, strlen(text), true);
 }
 
-void check_config(const struct config *config, enum config_severity severity,
-		  const char *expected, unsigned int line, const char *file)
+void check_config(const struct config *config, enum config_severity severity, const char *expected,
+		  unsigned int line, const char *file)
 {
 	char *all = NULL;
 	size_t len = 0;

@@ -26,8 +26,8 @@ void check_text(const char *text, enum config_severity severity, const char *exp
 	check_config(config, CONFIG_ERROR, expected, __LINE__, __FILE__)
 #define CHECK_WARNINGS_OF(config, expected) \
 	check_config(config, CONFIG_WARNING, expected, __LINE__, __FILE__)
-void check_config(const struct config *config, enum config_severity severity,
-		  const char *expected, unsigned int line, const char *file);
+void check_config(const struct config *config, enum config_severity severity, const char *expected,
+		  unsigned int line, const char *file);
 
 /* Writes NAME in the scratch directory with that mode; its path, static until
  * the fourth call after. */

@@ -25,7 +25,8 @@ static void predefined_groups_are_there(void)
 
 static void default_group_may_be_defined_once(void)
 {
-	struct config *config = config_of("target iqn.a { }\nauth-group default { auth-type none }");
+	struct config *config =
+		config_of("target iqn.a { }\nauth-group default { auth-type none }");
 
 	CHECK_ERRORS_OF(config, "");
 	CU_ASSERT_EQUAL(config->targets->auth->type, CONFIG_AUTH_NONE);
@@ -36,8 +37,9 @@ static void default_group_may_be_defined_once(void)
 
 static void type_follows_the_entries(void)
 {
-	struct config *config = config_of("auth-group a { chap u secretsecret }\n"
-					  "auth-group b { chap-mutual u secretsecret v otherother12 }");
+	struct config *config = config_of(
+		"auth-group a { chap u secretsecret }\n"
+		"auth-group b { chap-mutual u secretsecret v otherother12 }");
 
 	CHECK_ERRORS_OF(config, "");
 	CU_ASSERT_EQUAL(group_named(config, "a")->type, CONFIG_AUTH_CHAP);
@@ -171,12 +173,14 @@ static void target_does_not_mix_group_and_own_words(void)
 
 static void target_without_group_accepts_nobody(void)
 {
-	CHECK_WARNINGS("portal-group p { discovery-auth-group no-authentication listen 127.0.0.1 }\n"
-		       "target iqn.a { portal-group p lun 0 { path /x } }",
-		       "2:8: target iqn.a accepts nobody: it has no auth-group\n");
-	CHECK_WARNINGS("portal-group p { discovery-auth-group no-authentication listen 127.0.0.1 }\n"
-		       "target iqn.a { portal-group p no-authentication lun 0 { path /x } }",
-		       "");
+	CHECK_WARNINGS(
+		"portal-group p { discovery-auth-group no-authentication listen 127.0.0.1 }\n"
+		"target iqn.a { portal-group p lun 0 { path /x } }",
+		"2:8: target iqn.a accepts nobody: it has no auth-group\n");
+	CHECK_WARNINGS(
+		"portal-group p { discovery-auth-group no-authentication listen 127.0.0.1 }\n"
+		"target iqn.a { portal-group p no-authentication lun 0 { path /x } }",
+		"");
 }
 
 static const struct test tests[] = {

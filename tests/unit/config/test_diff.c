@@ -56,7 +56,8 @@ static void equal_configurations_have_no_changes(void)
 {
 	check_diff("auth-group a { chap u secretsecret } " PORTAL
 		   "target iqn.a { auth-group a portal-group p lun 0 { path /x } }",
-		   "# another layout\n" PORTAL "target IQN.A {\n portal-group p\n lun 0 { path \"/x\" }"
+		   "# another layout\n" PORTAL
+		   "target IQN.A {\n portal-group p\n lun 0 { path \"/x\" }"
 		   "\nauth-group a\n}\nauth-group a { chap \"u\" secretsecret }",
 		   "");
 }
@@ -116,8 +117,9 @@ static void secret_changes_only_its_group(void)
 
 static void portal_change_tells_what_reopens(void)
 {
-	check_diff(PORTAL, "portal-group p { listen 127.0.0.1 advertise 192.0.2.1 "
-			   "discovery-portals all }",
+	check_diff(PORTAL,
+		   "portal-group p { listen 127.0.0.1 advertise 192.0.2.1 "
+		   "discovery-portals all }",
 		   "portal-group p changed live advertise discovery-portals\n");
 	check_diff(PORTAL, "portal-group p { listen 127.0.0.2 }",
 		   "portal-group p changed reopen listen\n");

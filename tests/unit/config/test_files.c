@@ -211,10 +211,11 @@ static void path_that_is_no_store_is_an_error(void)
 {
 	struct config *config = load("lun a { path / }\nlun b { path /dev/null }");
 
-	CHECK_ERRORS_OF(config, "1:14: / is a directory: a regular file or a block device can be "
-				"served\n"
-				"2:14: /dev/null is something else: a regular file or a block device "
-				"can be served\n");
+	CHECK_ERRORS_OF(config,
+			"1:14: / is a directory: a regular file or a block device can be "
+			"served\n"
+			"2:14: /dev/null is something else: a regular file or a block device "
+			"can be served\n");
 	config_free(config);
 }
 

@@ -97,26 +97,25 @@ static void words_without_effect_warn(void)
 
 static void nvme_blocks_are_skipped(void)
 {
-	struct config *config = config_of(
-		"auth-group hosts {\n"
-		"\thost-address 10.0.0.0/8\n"
-		"\thost-nqn nqn.2014-08.org.nvmexpress:uuid:1\n"
-		"\tauth-type none\n"
-		"}\n"
-		"transport-group fabric {\n"
-		"\tdiscovery-auth-group no-authentication\n"
-		"\tlisten discovery-tcp 0.0.0.0:8009\n"
-		"\tlisten tcp 0.0.0.0:4420\n"
-		"}\n"
-		"controller nqn.2014-03.org.example:c {\n"
-		"\tauth-group no-authentication\n"
-		"\ttransport-group fabric\n"
-		"\tnamespace 1 {\n"
-		"\t\tpath \"/dev/zvol/}\"\n"
-		"\t}\n"
-		"\tnamespace 2 shared\n"
-		"}\n"
-		"spin-us 5");
+	struct config *config = config_of("auth-group hosts {\n"
+					  "\thost-address 10.0.0.0/8\n"
+					  "\thost-nqn nqn.2014-08.org.nvmexpress:uuid:1\n"
+					  "\tauth-type none\n"
+					  "}\n"
+					  "transport-group fabric {\n"
+					  "\tdiscovery-auth-group no-authentication\n"
+					  "\tlisten discovery-tcp 0.0.0.0:8009\n"
+					  "\tlisten tcp 0.0.0.0:4420\n"
+					  "}\n"
+					  "controller nqn.2014-03.org.example:c {\n"
+					  "\tauth-group no-authentication\n"
+					  "\ttransport-group fabric\n"
+					  "\tnamespace 1 {\n"
+					  "\t\tpath \"/dev/zvol/}\"\n"
+					  "\t}\n"
+					  "\tnamespace 2 shared\n"
+					  "}\n"
+					  "spin-us 5");
 
 	CHECK_ERRORS_OF(config, "");
 	CHECK_WARNINGS_OF(config, "2:2: host-address has no effect in quintain\n"

@@ -67,7 +67,8 @@ static void comments_end_with_the_line(void)
 
 static void comment_within_a_word_warns(void)
 {
-	CHECK_WARNINGS("debug 1#2", "1:8: # begins a comment: a word that holds one needs quotes\n");
+	CHECK_WARNINGS("debug 1#2",
+		       "1:8: # begins a comment: a word that holds one needs quotes\n");
 }
 
 static void braces_need_no_spaces(void)
@@ -77,13 +78,14 @@ static void braces_need_no_spaces(void)
 
 static void crlf_ends_lines(void)
 {
-	CHECK_ERRORS("debug 1\r\n\r\nsiez 1\r\n",
-		     "3:1: unknown word siez in the top level\n");
+	CHECK_ERRORS("debug 1\r\n\r\nsiez 1\r\n", "3:1: unknown word siez in the top level\n");
 }
 
 static void byte_order_mark_is_skipped(void)
 {
-	CHECK_ERRORS("\xef\xbb\xbf" "debugg 1", "1:1: unknown word debugg in the top level: did you mean debug?\n");
+	CHECK_ERRORS("\xef\xbb\xbf"
+		     "debugg 1",
+		     "1:1: unknown word debugg in the top level: did you mean debug?\n");
 }
 
 static void last_line_needs_no_end(void)
@@ -96,7 +98,8 @@ static void last_line_needs_no_end(void)
 
 static void tab_is_one_column(void)
 {
-	CHECK_ERRORS("\t\tdebugg 1", "1:3: unknown word debugg in the top level: did you mean debug?\n");
+	CHECK_ERRORS("\t\tdebugg 1",
+		     "1:3: unknown word debugg in the top level: did you mean debug?\n");
 }
 
 static void character_of_many_bytes_is_one_column(void)

@@ -153,10 +153,10 @@ static void option_errors_are_those_of_the_row(void)
 
 static void messages_show_line_and_caret(void)
 {
-	static const char expected[] =
-		"test.conf:2:11: error: size: many is not valid: a size in bytes, such as 512 or 64K\n"
-		"\t\"\xc3\xa9\"\tsize many?\n"
-		"\t   \t     ^\n";
+	static const char expected[] = "test.conf:2:11: error: size: many is not valid: a size in "
+				       "bytes, such as 512 or 64K\n"
+				       "\t\"\xc3\xa9\"\tsize many?\n"
+				       "\t   \t     ^\n";
 	struct config *config = config_of("lun l { path\n\t\"\xc3\xa9\"\tsize many\x01\n}");
 	char *all = NULL;
 	size_t len = 0;

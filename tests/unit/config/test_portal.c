@@ -77,9 +77,9 @@ static void advertise_needs_an_address_to_reach(void)
 
 static void discovery_words_are_read(void)
 {
-	struct config *config =
-		config_of("portal-group p { discovery-filter portal-name-auth "
-			  "discovery-portals all discovery-auth-group no-authentication tag 7 }");
+	struct config *config = config_of(
+		"portal-group p { discovery-filter portal-name-auth "
+		"discovery-portals all discovery-auth-group no-authentication tag 7 }");
 	const struct config_portal_group *group = config->portal_groups;
 
 	CHECK_ERRORS_OF(config, "");
@@ -95,10 +95,9 @@ static void discovery_is_denied_by_default(void)
 	struct config *config = config_of("portal-group p { listen 127.0.0.1 }");
 
 	CU_ASSERT_EQUAL(config->portal_groups->discovery_auth->type, CONFIG_AUTH_DENY);
-	CHECK_WARNINGS_OF(config,
-			  "1:14: portal-group p answers no discovery: it has no "
-			  "discovery-auth-group\n"
-			  "1:14: portal-group p is named by no target\n");
+	CHECK_WARNINGS_OF(config, "1:14: portal-group p answers no discovery: it has no "
+				  "discovery-auth-group\n"
+				  "1:14: portal-group p is named by no target\n");
 	config_free(config);
 }
 
@@ -107,7 +106,7 @@ static void dscp_has_numbers_and_names(void)
 	static const struct {
 		const char *word;
 		uint8_t value;
-	} cases[] = { { "0", 0 },   { "63", 63 }, { "0x2e", 46 }, { "be", 0 },
+	} cases[] = { { "0", 0 },   { "63", 63 },  { "0x2e", 46 }, { "be", 0 },
 		      { "EF", 46 }, { "cs7", 56 }, { "af43", 38 } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -16,9 +16,10 @@ static void bad_name_is_an_error(void)
 	CHECK_ERRORS("target \"iqn.a/../b\" { }",
 		     "1:8: target: \"iqn.a/../b\": '/' may not stand in an iSCSI name: letters, "
 		     "digits, '-', '.' and ':' may\n");
-	CHECK_ERRORS("target disk { }",
-		     "1:8: target: an iSCSI name looks like iqn.2026-11.org.example:disk, or begins "
-		     "with eui. or naa.\n");
+	CHECK_ERRORS(
+		"target disk { }",
+		"1:8: target: an iSCSI name looks like iqn.2026-11.org.example:disk, or begins "
+		"with eui. or naa.\n");
 }
 
 static void luns_ascend_whatever_their_order(void)
