@@ -18,6 +18,7 @@ const struct disk_store disk_stores[] = {
 const size_t disk_nstores = ARRAY_LEN(disk_stores);
 
 static struct reactor *reactors[2];
+static uint8_t data_in[DISK_DATA_MAX];
 
 /* ---- reactors ---- */
 
@@ -145,8 +146,7 @@ void disk_start(struct disk *disk)
 	struct err err = { "" };
 
 	disk->reactor = disk_reactor(0);
-	disk->in = aligned_alloc(4096, DISK_DATA_MAX);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(disk->in);
+	disk->in = data_in;
 	for (unsigned int i = 0; i < sizeof(identity.uuid); i++)
 		identity.uuid[i] = (uint8_t)(0xa0 + i);
 	store_open(disk);
@@ -188,7 +188,6 @@ void disk_close(struct disk *disk)
 		backing_close(disk->backing);
 	if (disk->path[0])
 		unlink(disk->path);
-	free(disk->in);
 }
 
 /* ---- CDBs ---- */
@@ -286,11 +285,14 @@ static struct disk_call *call_new(struct disk *disk, struct scsi_nexus *nexus,
 				  uint32_t edtl)
 {
 	struct disk_call *call = calloc(1, sizeof(*call));
+	size_t room;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(call);
 	/* A slot is not cleared between commands. */
 	memset(&call->cmd, 0xa5, sizeof(call->cmd));
-	call->buf = aligned_alloc(4096, DISK_DATA_MAX);
+	/* Room for both pieces of what buf_len can be. */
+	room = edtl < DISK_DATA_MAX ? edtl : DISK_DATA_MAX;
+	call->buf = aligned_alloc(4096, (room + 4 * 4096) / 4096 * 4096);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(call->buf);
 	call->reactor = reactor;
 	call->cmd.nexus = nexus;
