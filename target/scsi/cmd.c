@@ -243,7 +243,7 @@ static void read_lengths(struct scsi_cmd *cmd)
 
 	cmd->dir = op->dir;
 	cmd->lba = cdb_field_get(cmd->cdb, op->lba);
-	cmd->nblocks = length;
+	cmd->nblocks = op->length_is == LENGTH_BYTES ? 0 : length;
 	/* SBC-3 5.8: in the 6-byte CDBs zero blocks are 256. */
 	if (op->cdb_len == 6 && op->lba.len != 0 && length == 0)
 		cmd->nblocks = 256;

@@ -294,8 +294,10 @@ uint8_t scsi_cache_flags(const struct scsi_cmd *cmd);
 
 /* The longest transfer of one command; VPD B0 reports it. */
 #define SCSI_TRANSFER_MAX BUFPOOL_TRANSFER_MAX
-/* The longest WRITE SAME, in bytes; VPD B0 reports it. */
-#define SCSI_WRITE_SAME_MAX (1u << 30)
+/* The longest WRITE SAME, in blocks; VPD B0 reports it. Less than 65536, so
+ * that it is one for both CDBs and a host that first writes as many blocks (as
+ * conformance tests do) stays within SCSI_TRANSFER_MAX. */
+#define SCSI_WRITE_SAME_BLOCKS_MAX 32768
 /* What one UNMAP may have; VPD B0 reports them. */
 #define SCSI_UNMAP_BLOCKS_MAX (1u << 20)
 #define SCSI_UNMAP_DESCRIPTORS_MAX 256

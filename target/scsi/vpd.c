@@ -222,7 +222,7 @@ static void build_block_limits(struct vpd *vpd)
 	be16_store(p + 2, (uint16_t)blocks(vpd, limits->physical_block_size));
 	be32_store(p + 4, blocks(vpd, SCSI_TRANSFER_MAX));
 	be32_store(p + 8, blocks(vpd, limits->io_optimal));
-	be64_store(p + 32, blocks(vpd, SCSI_WRITE_SAME_MAX));
+	be64_store(p + 32, limits->block_size ? SCSI_WRITE_SAME_BLOCKS_MAX : 0);
 	if (limits->unmap_max == 0)
 		return;
 	granularity = blocks(vpd, limits->unmap_granularity);

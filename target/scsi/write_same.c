@@ -19,7 +19,7 @@ bool write_same_judge(struct scsi_cmd *cmd)
 		return scsi_refuse_field(cmd, 1, 3);
 	if (cmd->nblocks == 0)		/* WSNZ in VPD B0 */
 		return scsi_refuse_field(cmd, cmd->op->length.byte, -1);
-	if (cmd->nblocks > SCSI_WRITE_SAME_MAX / limits->block_size)
+	if (cmd->nblocks > SCSI_WRITE_SAME_BLOCKS_MAX)
 		return scsi_refuse_field(cmd, cmd->op->length.byte, -1);
 	if (ndob)
 		cmd->dir = SCSI_NO_DATA;

@@ -188,6 +188,7 @@ static void block_limits_are_those_of_the_store(void)
 		CU_ASSERT_EQUAL(be32_load(d.in + 28), limits->unmap_granularity / d.block_size);
 	}
 	CU_ASSERT_EQUAL(d.in[32], 0);			/* UGAVALID */
+	CU_ASSERT_EQUAL(be64_load(d.in + 36), 32768);	/* WRITE SAME */
 	disk_in(&d, inquiry(1, 0xb2, 255), 255);
 	CU_ASSERT_EQUAL(d.data_len, 8);
 	CU_ASSERT_EQUAL(d.in[5] >> 7, limits->unmap_max > 0);

@@ -196,10 +196,15 @@ static void write_same_obeys_b0_and_the_range(void)
 	struct disk d;
 	uint8_t data[8192] = { 0 };
 
-	disk_open(&d);
+	disk_prepare(&d);
+	d.settings.size = 32769ull * 4096;
+	disk_start(&d);
+	disk_none(&d, cdb6(0, 0, 0, 0, 0));
 	disk_out(&d, cdb10(0x41, 0, 0, 0), data, d.block_size);
 	CHECK_FIELD(&d, 7);
 	disk_out(&d, cdb16(0x93, 0, 0, 0), data, d.block_size);
+	CHECK_FIELD(&d, 10);
+	disk_none(&d, cdb16(0x93, 0x01, 0, 32769));
 	CHECK_FIELD(&d, 10);
 	disk_out(&d, cdb16(0x93, 0, d.nblocks - 1, 2), data, d.block_size);
 	CHECK_SENSE(&d, 5, 0x21, 0);
@@ -225,6 +230,9 @@ static void lba_status_starts_at_the_block_asked_for(void)
 	CU_ASSERT_TRUE(be32_load(d.in + 16) >= 1);
 	CU_ASSERT_EQUAL(d.in[20], 0);
 	CU_ASSERT_TRUE(be32_load(d.in) >= 20);
+	disk_in(&d, cdb16(0x9e, 0x12, d.nblocks - 1, 24), 24);
+	CHECK_GOOD(&d);
+	CU_ASSERT_EQUAL(be32_load(d.in + 16), 1);
 	disk_in(&d, cdb16(0x9e, 0x12, d.nblocks, 24), 24);
 	CHECK_SENSE(&d, 5, 0x21, 0);
 	disk_in(&d, cdb16(0x9e, 0x12, UINT64_MAX, 24), 24);
