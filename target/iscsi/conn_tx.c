@@ -121,7 +121,7 @@ static uint32_t data_digest(const struct iscsi_tx_batch *batch, uint32_t first, 
 }
 
 /* The header is filled: digests, padding, and where all of it lies. */
-static void built_finish(struct iscsi_conn *conn, struct iscsi_tx_built *built)
+static void built_finish(struct iscsi_conn *conn, struct iscsi_tx_built *built, bool plain)
 {
 	struct iscsi_tx_batch *batch = &conn->ir->tx;
 	uint32_t pad = ISCSI_PAD(built->data_len), iovcnt, first;
@@ -131,7 +131,7 @@ static void built_finish(struct iscsi_conn *conn, struct iscsi_tx_built *built)
 	be24_put(&((struct iscsi_bhs *)built->hdr)->hdr.data_segment_len, built->data_len);
 	built->hdr_len = ISCSI_BHS_LEN;
 	built->tail_len = 0;
-	if (conn->header_digest) {
+	if (conn->header_digest && !plain) {
 		uint32_t crc = crc32c_update(CRC32C_INIT, built->hdr, ISCSI_BHS_LEN);
 
 		le32_put((le32 *)(built->hdr + ISCSI_BHS_LEN), crc32c_final(crc));
@@ -145,7 +145,7 @@ static void built_finish(struct iscsi_conn *conn, struct iscsi_tx_built *built)
 		batch_add_data(batch, iov, iovcnt, built->data_off, built->data_len);
 		memset(built->tail, 0, pad);
 		built->tail_len = (uint8_t)pad;
-		if (conn->data_digest) {
+		if (conn->data_digest && !plain) {
 			le32_put((le32 *)(built->tail + pad),
 				 data_digest(batch, first, built->tail, pad));
 			built->tail_len += ISCSI_DIGEST_LEN;
@@ -172,7 +172,8 @@ static void put_numbers(struct iscsi_conn *conn, struct iscsi_bhs *bhs, bool tak
 	}
 }
 
-static void build_out(struct iscsi_conn *conn, struct iscsi_tx_built *built)
+/* True when it is sent without digests. */
+static bool build_out(struct iscsi_conn *conn, struct iscsi_tx_built *built)
 {
 	struct iscsi_out *out = container_of(built->tx, struct iscsi_out, tx);
 	struct iscsi_bhs *bhs = (struct iscsi_bhs *)built->hdr;
@@ -182,6 +183,7 @@ static void build_out(struct iscsi_conn *conn, struct iscsi_tx_built *built)
 	built->data_off = 0;
 	built->data_len = out->data_len;
 	built->last = true;
+	return out->flags & ISCSI_OUT_PLAIN;
 }
 
 /* Builds the next PDU of tx; the batch has room for one.  True: it has no
@@ -191,6 +193,7 @@ static bool build(struct iscsi_conn *conn, struct iscsi_tx *tx)
 	struct iscsi_tx_batch *batch = &conn->ir->tx;
 	struct iscsi_tx_built *built = &batch->pdu[batch->npdus++];
 	struct iscsi_bhs *bhs = (struct iscsi_bhs *)built->hdr;
+	bool plain = false;
 
 	built->tx = tx;
 	built->kind = tx->kind;
@@ -198,7 +201,7 @@ static bool build(struct iscsi_conn *conn, struct iscsi_tx *tx)
 	built->status = false;
 	built->data_len = 0;
 	if (tx->kind == ISCSI_TX_OUT) {
-		build_out(conn, built);
+		plain = build_out(conn, built);
 	} else {
 		struct iscsi_task *task = container_of(tx, struct iscsi_task, tx);
 
@@ -212,7 +215,7 @@ static bool build(struct iscsi_conn *conn, struct iscsi_tx *tx)
 		if (bhs->hdr.opcode == ISCSI_OP_DATA_IN && !built->status)
 			be32_put(&bhs->target.stat_sn, 0);
 	}
-	built_finish(conn, built);
+	built_finish(conn, built, plain);
 	return built->last;
 }
 

@@ -40,9 +40,9 @@ struct iscsi_tx {
 };
 
 enum iscsi_out_flag {
-	ISCSI_OUT_STAT_SN = 1u << 0,   /* takes a StatSN of its own */
-	ISCSI_OUT_CLOSE = 1u << 1,     /* the connection ends behind it */
-	ISCSI_OUT_LOGGED_IN = 1u << 2, /* full feature phase begins behind it */
+	ISCSI_OUT_STAT_SN = 1u << 0, /* takes a StatSN of its own */
+	ISCSI_OUT_CLOSE = 1u << 1,   /* the connection ends behind it */
+	ISCSI_OUT_PLAIN = 1u << 2,   /* of the login: digests begin behind it */
 };
 
 /* A PDU that is no command's: answers to NOP, text, task management, logout,

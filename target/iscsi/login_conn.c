@@ -59,8 +59,9 @@ static void send_reply(struct iscsi_conn *conn, const struct iscsi_login_reply *
 		return;
 	/* 11.13.4: only a response that is no refusal counts in StatSN. A login
 	 * request is immediate: its CmdSN is still the next one. */
-	if (reply->status != ISCSI_LOGIN_OK)
-		out->flags = 0;
+	out->flags = ISCSI_OUT_PLAIN;
+	if (reply->status == ISCSI_LOGIN_OK)
+		out->flags |= ISCSI_OUT_STAT_SN;
 	be32_put(&out->bhs.target.exp_cmd_sn, facts.cmd_sn);
 	be32_put(&out->bhs.target.max_cmd_sn, facts.cmd_sn);
 	if (last)
