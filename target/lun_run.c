@@ -194,6 +194,8 @@ void lun_run_close(struct running *run, struct lun_run *lun, const char *problem
 {
 	store_close(run, lun);
 	problem_set(lun, problem);
+	if (scsi_lun_backing(lun->scsi))
+		lun->retry_at_ms = clock_ms() + LUN_STUCK_RETRY_MS;
 }
 
 void lun_run_destroy(struct running *run, struct lun_run *lun)

@@ -107,10 +107,12 @@ void running_tick(struct running *run)
 		struct lun_run *lun = container_of(link, struct lun_run, link);
 		const struct backing *backing = scsi_lun_backing(lun->scsi);
 
-		if (backing && backing_broken(backing))
-			lun_run_close(run, lun, "its store is gone");
-		else if (!backing && now >= lun->retry_at_ms)
+		if (now < lun->retry_at_ms)
+			continue;
+		if (!backing)
 			lun_run_try(run, lun);
+		else if (backing_broken(backing))
+			lun_run_close(run, lun, "its store is gone");
 	}
 }
 

@@ -30,6 +30,8 @@
 
 /* A LUN whose store is not there is tried again so often. */
 #define LUN_RETRY_MS 2000
+/* A dead store that does not let go of commands: each try waits for them. */
+#define LUN_STUCK_RETRY_MS 60000
 
 /*
  * A LUN.  Its key is the path of its store, of a ramdisk its name: another path
@@ -42,7 +44,7 @@ struct lun_run {
 	struct scsi_lun *scsi;
 	struct scsi_identity identity;
 	bool fresh;		    /* in apply: made for this configuration */
-	uint64_t retry_at_ms;	    /* CLOCK_MONOTONIC; while it has no store */
+	uint64_t retry_at_ms;	    /* CLOCK_MONOTONIC; not looked at before */
 	char problem[ERR_TEXT_MAX]; /* why it has no store; "" when it has */
 };
 

@@ -113,6 +113,58 @@ test_sigterm_ends_within_five_seconds_with_a_session() {
     grep -q 'flushed and closed' "$dir/log"
 }
 
+test_initiator_that_hangs_does_not_delay_the_end() {
+    one_disk
+    start
+    hold one 0
+    kill -STOP "${held_pid[one]}"
+    local begin=$EPOCHREALTIME
+    stop
+    [ $(((${EPOCHREALTIME/./} - ${begin/./}) / 1000)) -lt 5000 ]
+}
+
+test_second_sigterm_ends_at_once() {
+    one_disk
+    start
+    hold one 0
+    kill -STOP "${held_pid[one]}"
+    kill -TERM "$pid"
+    within 2 grep -q 'stopping' "$dir/log"
+    sleep 0.3
+    alive "$pid" || skip "the first one was quicker"
+    local begin=$EPOCHREALTIME status=0
+    kill -TERM "$pid"
+    ended "$pid" || status=$?
+    pid=''
+    [ $status = 1 ]
+    [ $(((${EPOCHREALTIME/./} - ${begin/./}) / 1000)) -lt 1000 ]
+}
+
+test_host_name_is_listened_on() {
+    one_disk
+    sed -i "s/listen 127.0.0.1:/listen localhost:/" "$dir/conf"
+    start
+    [ "$(size_of 0)" = 16777216 ]
+    stop
+}
+
+test_host_name_that_is_not_known_is_refused() {
+    one_disk
+    sed -i "s/listen 127.0.0.1:/listen no-such-host.invalid:/" "$dir/conf"
+    fails timeout 20 "$program" serve -c "$dir/conf" 2>"$dir/second"
+    grep -q "$dir/conf:5:.*no-such-host.invalid cannot be resolved" "$dir/second"
+}
+
+test_sighup_reads_images_again() {
+    truncate -s 1M "$dir/a"
+    start --listen "127.0.0.1:$port" --iqn "$iqn" --state-dir "$dir/state" "$dir/a"
+    truncate -s 2M "$dir/a"
+    kill -HUP "$pid"
+    within 5 grep -q 'reloaded' "$dir/log"
+    [ "$(size_of 0)" = 2097152 ]
+    stop
+}
+
 test_second_daemon_on_one_portal_is_refused() {
     one_disk
     start
