@@ -73,7 +73,7 @@ logged_in() { iscsiadm -m session -P 1 | grep -q 'Session State: LOGGED_IN'; }
 # disk LUN [IQN]: waits for it and prints its device node.
 disk() {
     local tries session block
-    for ((tries = 0; tries < 100; tries++)); do
+    for ((tries = 0; tries < 300; tries++)); do
         for session in /sys/class/iscsi_session/session*; do
             [ "$(cat "$session/targetname" 2>/dev/null)" = "${2:-$IQN}" ] || continue
             for block in "$session"/device/target*/*:"$1"/block/*; do
