@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define CHAP_CHALLENGE_LEN 24
-#define CHAP_DIGEST_MAX 32
+#define CHAP_DIGEST_MAX	   32
 /* A peer's challenge may have so many bytes (RFC 7143 12.1.3). */
 #define CHAP_VALUE_MAX 1024
 
@@ -33,9 +33,8 @@ size_t chap_digest_len(unsigned int algorithm);
 
 /* digest(id, secret, challenge); its length, or 0 when libcrypto refuses the
  * algorithm (a FIPS host and MD5). */
-size_t chap_digest(unsigned int algorithm, uint8_t id, const char *secret,
-		   const uint8_t *challenge, size_t challenge_len,
-		   uint8_t out[CHAP_DIGEST_MAX]);
+size_t chap_digest(unsigned int algorithm, uint8_t id, const char *secret, const uint8_t *challenge,
+		   size_t challenge_len, uint8_t out[CHAP_DIGEST_MAX]);
 
 /* "0x..." or "0b..." -> bytes; the number of bytes or -EINVAL. */
 int chap_decode(const char *value, uint8_t *out, size_t cap);

@@ -33,10 +33,10 @@ enum iscsi_login_result {
 
 struct iscsi_login_peer {
 	struct sockaddr_storage peer, local;
-	const char *portal_group;	/* name of the group that it came in by */
+	const char *portal_group; /* name of the group that it came in by */
 };
 
-struct iscsi_login;	/* opaque: stages, CHAP, text so far */
+struct iscsi_login; /* opaque: stages, CHAP, text so far */
 
 /* NULL: no memory.  peer is copied. */
 struct iscsi_login *iscsi_login_create(const struct iscsi_login_peer *peer);
@@ -51,12 +51,12 @@ void iscsi_login_destroy(struct iscsi_login *login);
 uint32_t iscsi_login_room(const struct iscsi_login *login);
 
 struct iscsi_login_reply {
-	struct iscsi_bhs bhs;	/* complete but for stat_sn, exp_cmd_sn, max_cmd_sn */
-	const char *data;	/* owned by the login; bhs has its length */
+	struct iscsi_bhs bhs; /* complete but for stat_sn, exp_cmd_sn, max_cmd_sn */
+	const char *data;     /* owned by the login; bhs has its length */
 	uint32_t data_len;
 	enum iscsi_login_status status;
-	bool has_response;	/* false: close without a word (not a login PDU) */
-	char why[160];		/* of a failure, for the log */
+	bool has_response; /* false: close without a word (not a login PDU) */
+	char why[160];	   /* of a failure, for the log */
 };
 
 /*
@@ -67,24 +67,22 @@ struct iscsi_login_reply {
  * reinstates the session, puts the TSIH into reply->bhs and sends it; or turns
  * it into a refusal with iscsi_login_refuse().
  */
-enum iscsi_login_result iscsi_login_input(struct iscsi_login *login,
-					  const struct iscsi_view *view,
-					  const struct iscsi_bhs *request,
-					  char *data, uint32_t data_len,
-					  struct iscsi_login_reply *reply);
+enum iscsi_login_result iscsi_login_input(struct iscsi_login *login, const struct iscsi_view *view,
+					  const struct iscsi_bhs *request, char *data,
+					  uint32_t data_len, struct iscsi_login_reply *reply);
 
-void iscsi_login_refuse(struct iscsi_login *login, enum iscsi_login_status status,
-			const char *why, struct iscsi_login_reply *reply);
+void iscsi_login_refuse(struct iscsi_login *login, enum iscsi_login_status status, const char *why,
+			struct iscsi_login_reply *reply);
 
 /* What has been found out so far; stable until destroy. */
 struct iscsi_login_facts {
 	const struct iscsi_params *params;
 	uint8_t isid[6];
-	uint16_t tsih;		/* as the initiator sent it; 0: a new session */
+	uint16_t tsih; /* as the initiator sent it; 0: a new session */
 	uint16_t cid;
-	uint32_t cmd_sn;	/* of the first request */
+	uint32_t cmd_sn; /* of the first request */
 	uint32_t exp_stat_sn;
-	const char *chap_user;	/* "" when none */
+	const char *chap_user; /* "" when none */
 };
 void iscsi_login_facts(const struct iscsi_login *login, struct iscsi_login_facts *facts);
 

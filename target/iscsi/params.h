@@ -16,21 +16,21 @@
 #include "target/iscsi/wire.h"
 
 struct iscsi_params {
-	bool header_digest, data_digest;	/* CRC32C */
+	bool header_digest, data_digest; /* CRC32C */
 	bool initial_r2t, immediate_data;
 	bool data_pdu_in_order, data_sequence_in_order;
-	bool discovery;				/* SessionType */
+	bool discovery; /* SessionType */
 	uint32_t max_connections;
-	uint32_t max_recv_data_segment_length;	/* what we declared */
-	uint32_t max_xmit_data_segment_length;	/* what the initiator declared */
+	uint32_t max_recv_data_segment_length; /* what we declared */
+	uint32_t max_xmit_data_segment_length; /* what the initiator declared */
 	uint32_t max_burst_length, first_burst_length;
 	uint32_t default_time2wait, default_time2retain;
 	uint32_t max_outstanding_r2t;
 	uint32_t error_recovery_level;
-	uint32_t protocol_level;		/* iSCSIProtocolLevel; 1: RFC 7143 */
-	char initiator_name[ISCSI_NAME_MAX + 1];   /* lower case */
+	uint32_t protocol_level;		 /* iSCSIProtocolLevel; 1: RFC 7143 */
+	char initiator_name[ISCSI_NAME_MAX + 1]; /* lower case */
 	char initiator_alias[ISCSI_NAME_MAX + 1];
-	char target_name[ISCSI_NAME_MAX + 1];	   /* lower case; "" in discovery */
+	char target_name[ISCSI_NAME_MAX + 1]; /* lower case; "" in discovery */
 };
 
 /* The RFC's defaults. */

@@ -28,7 +28,7 @@ struct iscsi_text;
 struct iscsi_text_peer {
 	struct sockaddr_storage peer, local;
 	const char *portal_group;
-	const char *chap_user;	/* "" when none */
+	const char *chap_user;	     /* "" when none */
 	struct iscsi_params *params; /* MaxRecvDataSegmentLength may change */
 };
 
@@ -37,10 +37,10 @@ struct iscsi_text *iscsi_text_create(const struct iscsi_text_peer *peer);
 void iscsi_text_destroy(struct iscsi_text *text);
 
 struct iscsi_text_reply {
-	struct iscsi_bhs bhs;	/* complete but for the three SNs */
-	const char *data;	/* valid until the next input */
+	struct iscsi_bhs bhs; /* complete but for the three SNs */
+	const char *data;     /* valid until the next input */
 	uint32_t data_len;
-	uint8_t reject;		/* enum iscsi_reject_reason instead; 0: none */
+	uint8_t reject; /* enum iscsi_reject_reason instead; 0: none */
 };
 
 void iscsi_text_input(struct iscsi_text *text, const struct iscsi_view *view,
