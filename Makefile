@@ -146,8 +146,8 @@ check:
 	@BUILD=$(BUILD) tests/run .ci/check-style .ci/check-includes .ci/check-docs
 
 # Pages that are made of option rows; their tests say when they are stale.
-docs: $(BUILD)/tests/unit/config/test_manual
-	@UPDATE_DOCS=1 $<
+docs: $(BUILD)/tests/unit/config/test_manual $(BUILD)/tests/unit/scsi/test_commands
+	@for t in $^; do UPDATE_DOCS=1 $$t || exit 1; done
 
 format:
 	git ls-files '*.c' '*.h' | xargs clang-format -i

@@ -75,3 +75,12 @@ const struct mode_page mode_pages[] = {
 };
 
 const unsigned int mode_npages = ARRAY_LEN(mode_pages);
+
+const char *scsi_mode_page_name(unsigned int row, uint8_t *code, uint8_t *subcode)
+{
+	if (row >= mode_npages)
+		return NULL;
+	*code = mode_pages[row].code;
+	*subcode = mode_pages[row].subcode;
+	return mode_pages[row].name;
+}

@@ -31,16 +31,29 @@ bool start_stop_judge(struct scsi_cmd *cmd)
 	return true;
 }
 
-static void unit_load(struct scsi_cmd *cmd)
+/* START with LOEJ loads: no medium moves while a nexus prevents it, whichever
+ * way.  START alone starts what is there. */
+static void unit_start(struct scsi_cmd *cmd)
 {
 	struct scsi_lun *lun = cmd->lun;
+	bool load, prevented = false;
 
 	pthread_mutex_lock(&lun->lock);
-	if (atomic_load(&lun->state) & LUN_EJECTED)
+	load = (cmd->cdb[4] & LOEJ) && (atomic_load(&lun->state) & LUN_EJECTED);
+	prevented = load && lun->nprevent > 0;
+	if (load && !prevented) {
+		lun_state_clear(lun, LUN_EJECTED);
 		ua_raise(lun, cmd->nexus, UA_MEDIUM_CHANGED);
-	lun_state_clear(lun, LUN_EJECTED | LUN_STOPPED);
+	}
+	if (!prevented)
+		lun_state_clear(lun, LUN_STOPPED);
 	pthread_mutex_unlock(&lun->lock);
-	scsi_good(cmd);
+	if (prevented)
+		scsi_fail(cmd, SENSE_REMOVAL_PREVENTED);
+	else if (atomic_load(&lun->state) & LUN_EJECTED)
+		scsi_fail(cmd, SENSE_NO_MEDIUM);
+	else
+		scsi_good(cmd);
 }
 
 static void unit_stop(struct scsi_cmd *cmd)
@@ -76,14 +89,14 @@ void start_stop_run(struct scsi_cmd *cmd)
 	if (flags & POWER_CONDITION)
 		scsi_good(cmd);
 	else if (flags & START)
-		unit_load(cmd);
+		unit_start(cmd);
 	else if (flags & NO_FLUSH)
 		unit_stop(cmd);
 	else
 		scsi_io(cmd, BK_FLUSH, 0, 0, 0, NULL, 0, unit_stop);
 }
 
-/* ---- PREVENT ALLOW MEDIUM REMOVAL (SPC-4 6.13 of SBC-3's table) ---- */
+/* ---- PREVENT ALLOW MEDIUM REMOVAL (SBC-3 5.15) ---- */
 
 void prevent_allow_run(struct scsi_cmd *cmd)
 {

@@ -72,6 +72,12 @@ static void ejected_medium_is_gone_until_loaded(void)
 	CHECK_GOOD(&d);
 	tur(&d);
 	CHECK_SENSE(&d, 2, 0x3a, 0x00);
+	start_stop(&d, 0x01);
+	CHECK_SENSE(&d, 2, 0x3a, 0x00);
+	disk_none(&d, cdb6(0x1e, 0, 0, 0, 1));
+	start_stop(&d, 0x03);
+	CHECK_SENSE(&d, 5, 0x53, 0x02);
+	disk_none(&d, cdb6(0x1e, 0, 0, 0, 0));
 	start_stop(&d, 0x03);
 	CHECK_GOOD(&d);
 	tur(&d);
