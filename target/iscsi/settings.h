@@ -30,9 +30,9 @@ struct iscsi_limits {
 	bool immediate_data;		       /* yes */
 	uint8_t header_digest;		       /* enum iscsi_digest_policy: optional */
 	uint8_t data_digest;
-	uint32_t queue_depth;		       /* command window: 256 */
-	uint32_t nop_interval;		       /* s without any PDU until we ping; 0: never */
-	uint32_t nop_timeout;		       /* s from the ping to the drop */
+	uint32_t queue_depth;  /* command window: 256 */
+	uint32_t nop_interval; /* s without any PDU until we ping; 0: never */
+	uint32_t nop_timeout;  /* s from the ping to the drop */
 };
 
 extern const struct option_spec iscsi_limits_options[];
