@@ -210,7 +210,7 @@ static void abandon_waiting(struct iscsi_conn *conn)
 	list_for_each_safe(l, &conn->tasks) {
 		struct iscsi_task *task = container_of(l, struct iscsi_task, conn_link);
 
-		if (task->state != TASK_EXECUTE)
+		if (task->state != TASK_EXECUTE && task->state != TASK_SEND)
 			iscsi_task_abort(task);
 	}
 }

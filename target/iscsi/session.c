@@ -51,7 +51,7 @@ static uint16_t new_tsih(struct iscsi_server *server)
 /* Promises up to want slots of the reactor's; returns how many. */
 static uint32_t promise(struct iscsi_reactor *ir, uint32_t want)
 {
-	uint32_t free = slab_count(ir->tasks) - ir->slots_promised;
+	uint32_t free = iscsi_slots_free(ir);
 
 	if (want > free)
 		want = free;
@@ -111,7 +111,7 @@ static void give_up(struct iscsi_conn *conn, enum iscsi_login_status status, con
 	iscsi_login_finish(conn, status, why);
 }
 
-static bool open_nexus(struct iscsi_session *session)
+static bool open_nexus(struct iscsi_session *session, struct iscsi_reactor *ir)
 {
 	struct scsi_nexus_id id = {
 		.portal_group_tag = session->portal_group_tag,
@@ -120,7 +120,7 @@ static bool open_nexus(struct iscsi_session *session)
 
 	memcpy(id.initiator_name, session->params.initiator_name, sizeof(id.initiator_name));
 	memcpy(id.isid, session->isid, sizeof(id.isid));
-	session->nexus = scsi_nexus_open(session->target->scsi, &id, session->ir->reactor);
+	session->nexus = scsi_nexus_open(session->target->scsi, &id, ir->reactor);
 	return session->nexus;
 }
 
@@ -137,10 +137,8 @@ static void session_arrived(struct iscsi_conn *conn)
 		give_up(conn, ISCSI_LOGIN_OUT_OF_RESOURCES, "no command slots are left");
 		return;
 	}
-	session->ir = ir;
-	if (session->target && !open_nexus(session)) {
+	if (session->target && !open_nexus(session, ir)) {
 		ir->slots_promised -= session->window;
-		session->ir = NULL;
 		give_up(conn, ISCSI_LOGIN_OUT_OF_RESOURCES, "no memory for a session");
 		return;
 	}
@@ -150,6 +148,7 @@ static void session_arrived(struct iscsi_conn *conn)
 	conn->making = NULL;
 	conn->session = session;
 	pthread_mutex_lock(&session->server->lock);
+	session->ir = ir;
 	session->conn = conn;
 	ending = session->ending;
 	pthread_mutex_unlock(&session->server->lock);

@@ -48,6 +48,8 @@ void iscsi_task_free(struct iscsi_task *task)
 	buffers_put(task);
 	if (task->in_window)
 		conn->session->in_use--;
+	if (task->immediate)
+		conn->ir->nimmediate--;
 	conn->ntasks--;
 	slab_put(conn->ir->tasks, task);
 	if (aborted)
@@ -84,6 +86,15 @@ void iscsi_task_abort(struct iscsi_task *task)
 	case TASK_EXECUTE:
 		task->aborted = true;
 		task->cmd.aborted = true;
+		return;
+	case TASK_HELD:
+		/* Its CmdSN still has to be passed. */
+		if (!task->conn->closing) {
+			rx_forget(task);
+			task->aborted = true;
+			return;
+		}
+		iscsi_task_free(task);
 		return;
 	default:
 		rx_forget(task);
@@ -146,6 +157,11 @@ static void fail(struct iscsi_task *task, uint8_t asc, uint8_t ascq)
  * full: it tries again, as SAM-5 5.3.1 has it. */
 void iscsi_task_give_up(struct iscsi_task *task)
 {
+	if (task->state == TASK_HELD) {
+		/* Its CmdSN is not the next one: an answer would leave a gap. */
+		iscsi_conn_close(task->conn, "no buffers for a command that came early");
+		return;
+	}
 	log_peer(LOG_LEVEL_WARNING, "%s: no buffers for a command, answered TASK SET FULL",
 		 task->conn->peer_text);
 	rx_forget(task);
@@ -173,6 +189,9 @@ static void execute(struct iscsi_task *task)
 	task->state = TASK_EXECUTE;
 	task->conn->nexecuting++;
 	task->cmd.iov = task->iov;
+	/* One that was held has got its buffers before it was prepared. */
+	if (task->buf.iovcnt > 0)
+		task->cmd.iovcnt = task->buf.iovcnt;
 	scsi_cmd_execute(&task->cmd, task->want);
 }
 
@@ -280,10 +299,19 @@ static void advance(struct iscsi_task *task)
 	}
 }
 
-/* Its turn by CmdSN has come. */
+/* Its turn by CmdSN has come.  The number is used up as the slot of the window
+ * is, so that MaxCmdSN stays where it is. */
 static void prepare(struct iscsi_task *task)
 {
-	task->conn->session->commands++;
+	struct iscsi_session *session = task->conn->session;
+
+	session->commands++;
+	if (!task->immediate) {
+		session->exp_cmd_sn++;
+		session->in_use++;
+		task->in_window = true;
+		iscsi_session_grow(session);
+	}
 	task->prepared = scsi_cmd_prepare(&task->cmd);
 	task->early = !task->prepared;
 	task->state = TASK_COLLECT;
@@ -301,7 +329,6 @@ void iscsi_tasks_release_held(struct iscsi_conn *conn)
 
 		if (task->cmd_sn != session->exp_cmd_sn)
 			return;
-		session->exp_cmd_sn++;
 		list_del(&task->wait_link);
 		prepare(task);
 		if (task->have > task->want)
@@ -456,22 +483,25 @@ bool iscsi_task_begin(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 	/* 4.2.2.1: outside of the window, or a repeat: silently ignored. */
 	if (!immediate && ahead >= session->window - session->in_use)
 		return false;
-	task = wrong ? NULL : slab_get(conn->ir->tasks);
-	if (!task) {
-		if (!immediate && ahead == 0)
+	if (wrong) {
+		iscsi_conn_reject(conn, ISCSI_REJECT_PROTOCOL_ERROR, wrong);
+		if (!immediate && ahead == 0 && !conn->closing) {
 			session->exp_cmd_sn++;
-		iscsi_conn_reject(
-			conn, wrong ? ISCSI_REJECT_PROTOCOL_ERROR : ISCSI_REJECT_TOO_MANY_IMMEDIATE,
-			wrong ? wrong : "too many immediate commands");
+			iscsi_tasks_release_held(conn);
+		}
 		return false;
 	}
+	if (immediate && iscsi_slots_free(conn->ir) == 0) {
+		iscsi_conn_reject(conn, ISCSI_REJECT_TOO_MANY_IMMEDIATE,
+				  "too many immediate commands");
+		return false;
+	}
+	task = slab_get(conn->ir->tasks);
+	assert(task);
 	task_init(task, conn, bhs);
 	task->immediate = immediate;
-	if (!immediate) {
-		task->in_window = true;
-		session->in_use++;
-		iscsi_session_grow(session);
-	}
+	if (immediate)
+		conn->ir->nimmediate++;
 	conn->rx.task = task;
 	if (!take_ahs(task, bhs)) {
 		iscsi_conn_reject_and_close(conn, ISCSI_REJECT_INVALID_PDU_FIELD,
@@ -485,8 +515,6 @@ bool iscsi_task_begin(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 			return false;
 		}
 	} else {
-		if (!immediate)
-			session->exp_cmd_sn++;
 		prepare(task);
 	}
 	immediate_data_to(task);
@@ -545,20 +573,22 @@ static bool data_out_judge(struct iscsi_conn *conn, struct iscsi_task *task,
 {
 	const struct iscsi_data_out *pdu = &bhs->data_out;
 	uint32_t len = conn->rx.data_len;
-	uint8_t ascq = 0;
+	uint8_t asc = 0x4b, ascq = 0; /* DATA PHASE ERROR */
 
 	if (be32_get(&pdu->itt) == task->itt && be32_get(&pdu->data_sn) == data_sn &&
 	    be32_get(&pdu->buffer_off) == off && len <= end - off)
 		return true;
-	if (be32_get(&pdu->buffer_off) != off)
+	if (be32_get(&pdu->buffer_off) != off) {
 		ascq = 0x05; /* DATA OFFSET ERROR */
-	else if (len > end - off)
-		ascq = 0x02; /* TOO MUCH WRITE DATA */
+	} else if (len > end - off) {
+		asc = 0x0c; /* 11.4.7.2: incorrect amount of data */
+		ascq = 0x0d;
+	}
 	iscsi_conn_reject(conn, ISCSI_REJECT_PROTOCOL_ERROR, "Data-Out out of sequence");
 	if (task->state == TASK_HELD)
 		iscsi_conn_close(conn, "Data-Out out of sequence");
 	else
-		fail(task, 0x4b, ascq); /* DATA PHASE ERROR */
+		fail(task, asc, ascq);
 	return false;
 }
 
@@ -610,8 +640,8 @@ void iscsi_data_out_handle(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 			slot->ttt = 0;
 			task->r2ts_out--;
 		} else if (final) {
-			/* 11.8: the whole length has to be answered. */
-			fail(task, 0x4b, 0x00);
+			/* 11.8: the whole length has to be answered; 11.4.7.2. */
+			fail(task, 0x0c, 0x0d);
 			return;
 		}
 	} else {

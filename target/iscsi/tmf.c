@@ -125,7 +125,8 @@ static bool waits(struct iscsi_reactor *ir, const struct iscsi_tmf *tmf)
 		list_for_each(l, &session->conn->tasks) {
 			struct iscsi_task *task = container_of(l, struct iscsi_task, conn_link);
 
-			if (task->aborted && concerns(tmf, session, task))
+			if (task->aborted && task->state == TASK_EXECUTE &&
+			    concerns(tmf, session, task))
 				return true;
 		}
 	}
