@@ -92,8 +92,9 @@ static const struct backing_ops *table_find(const struct backing_settings *setti
 	errno = EINVAL;
 	err_set(err, EINVAL, "%s is %s: a LUN needs a regular file or a block device",
 		settings->path,
-		type == S_IFDIR ? "a directory" : type == S_IFCHR ? "a character device" :
-								    "of another kind");
+		type == S_IFDIR	  ? "a directory"
+		: type == S_IFCHR ? "a character device"
+				  : "of another kind");
 	return NULL;
 }
 
@@ -145,8 +146,9 @@ int backing_open(const struct backing_settings *settings, struct backing **out, 
 	backing->cache = settings->cache;
 	limits = &backing->limits;
 	limits->block_size = settings->block_size;
-	limits->physical_block_size =
-		settings->physical_block_size < 4096 ? settings->physical_block_size : 4096;
+	limits->physical_block_size = settings->physical_block_size < 4096
+					      ? settings->physical_block_size
+					      : 4096;
 	limits->read_only = settings->read_only;
 	/* `unsafe` has a volatile cache too, and one that is never flushed. */
 	limits->volatile_cache = settings->cache != BACKING_CACHE_WRITE_THROUGH;
@@ -212,8 +214,7 @@ void backing_set_broken(struct backing *backing, int err)
 
 /* ---- channels ---- */
 
-struct bk_channel *backing_attach(struct backing *backing, struct reactor *reactor,
-				  struct err *err)
+struct bk_channel *backing_attach(struct backing *backing, struct reactor *reactor, struct err *err)
 {
 	unsigned int index = reactor_index(reactor);
 	struct bk_channel *channel;
@@ -273,7 +274,7 @@ void backing_stats(const struct backing *backing, struct bk_stats *out)
 /* ---- requests ---- */
 
 static const struct bk_op_rule {
-	bool has_range;	/* off and len are judged */
+	bool has_range; /* off and len are judged */
 	bool moves;	/* iov carries the data */
 	bool changes;	/* not on a read-only store */
 } op_rules[BK_NOPS] = {
@@ -359,12 +360,15 @@ static void step(struct bk_req *req)
 }
 
 /* Zeros to write from: pages that are never touched are one page of zeros. */
-#define ZEROS_LEN (64u << 10)
-#define ZEROS_IOVS 16
+#define ZEROS_LEN   (64u << 10)
+#define ZEROS_IOVS  16
 #define ZEROS_PIECE (ZEROS_LEN * ZEROS_IOVS)
 
 static uint8_t zeros[ZEROS_LEN] __attribute__((aligned(4096)));
-#define Z1 { zeros, ZEROS_LEN }
+#define Z1                       \
+	{                        \
+		zeros, ZEROS_LEN \
+	}
 #define Z4 Z1, Z1, Z1, Z1
 static const struct iovec zeros_iov[ZEROS_IOVS] = { Z4, Z4, Z4, Z4 };
 
@@ -433,12 +437,9 @@ static void all_mapped(struct bk_req *req)
 static bool wants_flush(const struct backing *backing, const struct bk_req *req)
 {
 	switch (backing->cache) {
-	case BACKING_CACHE_UNSAFE:
-		return false;
-	case BACKING_CACHE_WRITE_THROUGH:
-		return op_rules[req->op].changes;
-	default:
-		return op_rules[req->op].changes && (req->flags & BK_FUA);
+	case BACKING_CACHE_UNSAFE: return false;
+	case BACKING_CACHE_WRITE_THROUGH: return op_rules[req->op].changes;
+	default: return op_rules[req->op].changes && (req->flags & BK_FUA);
 	}
 }
 
@@ -454,8 +455,11 @@ void backing_submit(struct bk_channel *channel, struct bk_req *req)
 	req->nextents = 0;
 	req->bad_off = 0;
 	req->writes_zeros = false;
-	req->asked = (struct bk_asked){ .off = req->off, .len = req->len, .iov = req->iov,
-					.iovcnt = req->iovcnt, .op = req->op };
+	req->asked = (struct bk_asked){ .off = req->off,
+					.len = req->len,
+					.iov = req->iov,
+					.iovcnt = req->iovcnt,
+					.op = req->op };
 	reactor_work_init(&req->work, done_work);
 	channel->in_flight++;
 	channel->submitting++;

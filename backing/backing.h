@@ -40,20 +40,20 @@
  * the store is open, but for size_bytes, which backing_resize() changes.
  */
 struct bk_limits {
-	uint64_t size_bytes;	     /* a multiple of block_size */
-	uint32_t block_size;	     /* bytes */
-	uint32_t physical_block_size;/* bytes, 512..4096 */
-	uint32_t io_optimal;	     /* bytes; 0: not known */
-	uint64_t unmap_max;	     /* bytes in one UNMAP request; 0: no UNMAP */
-	uint32_t unmap_granularity;  /* bytes, a power of two <= 1 MiB */
-	uint64_t write_zeroes_max;   /* bytes in one request */
-	uint32_t atomic_max;	     /* bytes written all or not at all; 0: one block */
-	bool unmapped_reads_zero;    /* LBPRZ */
-	bool write_zeroes_unmaps;    /* BK_MAY_UNMAP frees space */
-	bool volatile_cache;	     /* a completed write may need BK_FLUSH (WCE) */
+	uint64_t size_bytes;	      /* a multiple of block_size */
+	uint32_t block_size;	      /* bytes */
+	uint32_t physical_block_size; /* bytes, 512..4096 */
+	uint32_t io_optimal;	      /* bytes; 0: not known */
+	uint64_t unmap_max;	      /* bytes in one UNMAP request; 0: no UNMAP */
+	uint32_t unmap_granularity;   /* bytes, a power of two <= 1 MiB */
+	uint64_t write_zeroes_max;    /* bytes in one request */
+	uint32_t atomic_max;	      /* bytes written all or not at all; 0: one block */
+	bool unmapped_reads_zero;     /* LBPRZ */
+	bool write_zeroes_unmaps;     /* BK_MAY_UNMAP frees space */
+	bool volatile_cache;	      /* a completed write may need BK_FLUSH (WCE) */
 	bool read_only;
 	bool rotational;
-	bool knows_status;	     /* BK_STATUS tells mapped from unmapped */
+	bool knows_status; /* BK_STATUS tells mapped from unmapped */
 };
 
 /* ---- requests ---- */
@@ -71,7 +71,7 @@ enum bk_op {
 };
 
 enum bk_flag {
-	BK_FUA = 1u << 0,	 /* durable before done */
+	BK_FUA = 1u << 0, /* durable before done */
 	BK_MAY_UNMAP = 1u << 1,
 	BK_DONT_CACHE = 1u << 2, /* DPO: the data will not be read again soon */
 };
@@ -82,8 +82,8 @@ enum bk_status {
 };
 
 struct bk_extent {
-	uint64_t off, len;	/* bytes */
-	uint8_t status;		/* enum bk_status */
+	uint64_t off, len; /* bytes */
+	uint8_t status;	   /* enum bk_status */
 };
 
 struct bk_channel;
@@ -99,26 +99,26 @@ struct bk_channel;
  * others are served through the page cache.
  */
 struct bk_req {
-	uint8_t op;		/* enum bk_op */
-	uint8_t flags;		/* enum bk_flag */
+	uint8_t op;    /* enum bk_op */
+	uint8_t flags; /* enum bk_flag */
 	uint16_t iovcnt;
-	uint32_t nextents_max;	/* BK_STATUS: room in extents */
-	uint64_t off, len;	/* bytes, multiples of block_size */
-	const struct iovec *iov;/* covers len bytes (READ, WRITE) */
+	uint32_t nextents_max;	   /* BK_STATUS: room in extents */
+	uint64_t off, len;	   /* bytes, multiples of block_size */
+	const struct iovec *iov;   /* covers len bytes (READ, WRITE) */
 	struct bk_extent *extents; /* BK_STATUS */
 	void (*done)(struct bk_req *req);
 
 	/* the result */
-	int err;		/* 0 or a positive errno: ERANGE, EINVAL, EROFS and
-				 * EOPNOTSUPP of the judgement; ENOSPC; EIO;
-				 * EBADMSG: checksum; ESTALE: the store is gone */
+	/* 0 or a positive errno: ERANGE, EINVAL, EROFS and EOPNOTSUPP of the
+	 * judgement; ENOSPC; EIO; EBADMSG: checksum; ESTALE: the store is gone */
+	int err;
 	uint32_t nextents;
-	uint64_t bad_off;	/* BK_READ, EIO: bytes from off that could be read */
+	uint64_t bad_off; /* BK_READ, EIO: bytes from off that could be read */
 
 	/* the wrapper's */
 	struct bk_channel *channel;
-	struct reactor_work work; /* calls done outside of submit */
-	struct bk_asked {	/* what the caller filled, while the wrapper has */
+	struct reactor_work work;  /* calls done outside of submit */
+	struct bk_asked {	   /* what the caller filled, while the wrapper has */
 		uint64_t off, len; /* other steps done under this request */
 		const struct iovec *iov;
 		uint16_t iovcnt;
@@ -126,15 +126,15 @@ struct bk_req {
 		struct iovec zeros;
 	} asked;
 	bool in_flight;
-	bool writes_zeros;	/* a BK_WRITE of zeros: not inline, there is more */
+	bool writes_zeros; /* a BK_WRITE of zeros: not inline, there is more */
 	bool then_flush;
 	/* the store's */
 	struct reactor_op ring_op;
 	struct reactor_msg msg;
 	struct list link;
 	struct iovec rest;
-	uint64_t pos;		/* bytes done */
-	uint32_t mode;		/* of fallocate(2) */
+	uint64_t pos;  /* bytes done */
+	uint32_t mode; /* of fallocate(2) */
 };
 
 /* ---- a store ---- */
@@ -142,10 +142,10 @@ struct bk_req {
 struct backing;
 
 struct backing_ops {
-	const char *name;	/* "file", "block", "memory", "fault" */
-	size_t backing_size;	/* of the struct that begins with struct backing */
-	size_t channel_size;	/* of the struct that begins with struct bk_channel */
-	uint32_t native;	/* 1u << bk_op that the store does itself; READ, WRITE
+	const char *name;    /* "file", "block", "memory", "fault" */
+	size_t backing_size; /* of the struct that begins with struct backing */
+	size_t channel_size; /* of the struct that begins with struct bk_channel */
+	uint32_t native;     /* 1u << bk_op that the store does itself; READ, WRITE
 				 * and FLUSH must be among them */
 
 	/* Serves what the settings name?  type is the S_IFMT of path, S_IFREG
@@ -171,9 +171,9 @@ struct backing_ops {
 
 struct bk_stats {
 	uint64_t ops[BK_NOPS], bytes[BK_NOPS], errors[BK_NOPS];
-	uint64_t inline_ops, ring_ops;	/* how requests were served */
-	uint64_t unaligned;		/* writes not aligned to the physical block */
-	uint64_t writebacks;		/* sent from the page cache to the disk unasked */
+	uint64_t inline_ops, ring_ops; /* how requests were served */
+	uint64_t unaligned;	       /* writes not aligned to the physical block */
+	uint64_t writebacks;	       /* sent from the page cache to the disk unasked */
 };
 
 /* One reactor's access to a store.  Stores extend it. */
@@ -181,25 +181,24 @@ struct bk_channel {
 	struct backing *backing;
 	struct reactor *reactor;
 	uint32_t in_flight;
-	uint32_t submitting;	/* depth of backing_submit() */
-	bool write_inline;	/* see struct bk_req */
+	uint32_t submitting; /* depth of backing_submit() */
+	bool write_inline;   /* see struct bk_req */
 	struct bk_stats stats;
 };
 
 struct backing {
 	const struct backing_ops *ops;
 	struct bk_limits limits; /* size_bytes: read by __atomic, see below */
-	char *name;		/* for log lines: the path, or "memory" */
-	uint8_t cache;		/* enum backing_cache */
-	bool broken;		/* the store died: everything fails with ESTALE; atomic */
-	struct bk_stats past;	/* of channels that are gone */
+	char *name;		 /* for log lines: the path, or "memory" */
+	uint8_t cache;		 /* enum backing_cache */
+	bool broken;		 /* the store died: everything fails with ESTALE; atomic */
+	struct bk_stats past;	 /* of channels that are gone */
 	struct bk_channel *channel[REACTORS_MAX];
 };
 
 /* Control thread.  Opens what the settings name: a path of a regular file or a
  * block device by what it is, no path: memory. */
-int backing_open(const struct backing_settings *settings, struct backing **out,
-		 struct err *err);
+int backing_open(const struct backing_settings *settings, struct backing **out, struct err *err);
 /* Control thread.  All channels must be detached; the reactors must still run,
  * as a thread of the store may be on its way out of reactor_send(). */
 void backing_close(struct backing *backing);
@@ -250,29 +249,29 @@ int backing_canonical_path(const char *path, char *out, size_t cap, struct err *
 /* ---- the fault filter, for tests ---- */
 
 enum fault_kind {
-	FAULT_ERROR,	   /* complete with err instead of doing it */
-	FAULT_DELAY,	   /* do it after delay_ms */
-	FAULT_STUCK,	   /* never complete until fault_release() */
-	FAULT_TORN_WRITE,  /* the first half of a write, then err */
-	FAULT_LOST_WRITE,  /* acknowledge and do nothing */
-	FAULT_POWER_CUT,   /* from here on all fails; unflushed writes are undone */
+	FAULT_ERROR,	  /* complete with err instead of doing it */
+	FAULT_DELAY,	  /* do it after delay_ms */
+	FAULT_STUCK,	  /* never complete until fault_release() */
+	FAULT_TORN_WRITE, /* the first half of a write, then err */
+	FAULT_LOST_WRITE, /* acknowledge and do nothing */
+	FAULT_POWER_CUT,  /* from here on all fails; unflushed writes are undone */
 };
 
 struct fault_rule {
-	uint32_t ops;		/* 1u << bk_op it is about */
+	uint32_t ops; /* 1u << bk_op it is about */
 	uint8_t kind;
-	uint64_t nth;		/* the nth such operation, from 1 */
-	bool for_ever;		/* and each one after it */
+	uint64_t nth;  /* the nth such operation, from 1 */
+	bool for_ever; /* and each one after it */
 	int err;
 	uint32_t delay_ms;
-	uint64_t off, len;	/* only those that touch this range; len 0: all */
+	uint64_t off, len; /* only those that touch this range; len 0: all */
 };
 
 #define FAULT_RULES_MAX 16
 
 /* Puts the filter in front of inner, which it then owns. */
-int fault_open(struct backing *inner, const struct fault_rule *rules,
-	       unsigned int nrules, struct backing **out, struct err *err);
+int fault_open(struct backing *inner, const struct fault_rule *rules, unsigned int nrules,
+	       struct backing **out, struct err *err);
 /* Replaces the rules, counts from 1 again, brings power back; any thread. */
 void fault_set(struct backing *fault, const struct fault_rule *rules, unsigned int nrules);
 /* Lets every stuck request go on; any thread. */

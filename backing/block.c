@@ -22,8 +22,8 @@
 
 /* In one request; more is split by the initiator (VPD B0), so that a slow
  * device does not keep one command for minutes. */
-#define UNMAP_MAX (128ull << 20)
-#define ZEROES_MAX (128ull << 20)
+#define UNMAP_MAX	   (128ull << 20)
+#define ZEROES_MAX	   (128ull << 20)
 #define WRITTEN_ZEROES_MAX (32ull << 20)
 
 static bool block_serves(const struct backing_settings *settings, mode_t type)
@@ -102,10 +102,9 @@ static void block_limits(struct posix *posix, dev_t device)
 	posix->punches = zeroes;
 	posix->discards = !zeroes;
 	limits->unmap_max = UNMAP_MAX;
-	limits->unmap_granularity =
-		granularity(posix_queue_limit(device, "discard_granularity", 0),
-			    posix->zero_align > limits->block_size ? posix->zero_align :
-								     limits->block_size);
+	limits->unmap_granularity = granularity(
+		posix_queue_limit(device, "discard_granularity", 0),
+		posix->zero_align > limits->block_size ? posix->zero_align : limits->block_size);
 	limits->unmapped_reads_zero = zeroes;
 	limits->write_zeroes_unmaps = zeroes;
 	if (!zeroes)

@@ -22,8 +22,8 @@
 #include "backing/store.h"
 #include "base/slab.h"
 
-#define SLOTS 256
-#define HALF_IOVS 64
+#define SLOTS	       256
+#define HALF_IOVS      64
 #define UNDO_BYTES_MAX (64ull << 20)
 
 /* What was below before a request that changed it. */
@@ -45,7 +45,7 @@ struct fault {
 	bool cut;
 	struct list undo;
 	uint64_t undo_bytes, seq;
-	uint32_t below; /* requests given to inner */
+	uint32_t below;		   /* requests given to inner */
 	struct fault_slot *cutter; /* waits until there are none */
 };
 
@@ -92,8 +92,8 @@ static bool touches(const struct fault_rule *rule, const struct bk_req *req)
 		return false;
 	if (rule->len == 0 || req->op == BK_FLUSH)
 		return true;
-	return req->off < rule->off ? rule->off - req->off < req->len :
-				      req->off - rule->off < rule->len;
+	return req->off < rule->off ? rule->off - req->off < req->len
+				    : req->off - rule->off < rule->len;
 }
 
 /* Every rule counts; the first that is due applies. */
@@ -336,9 +336,8 @@ static void undo_next(struct fault_slot *slot)
 	struct fault *fault = fault_of(&slot->channel->channel);
 
 	pthread_mutex_lock(&fault->lock);
-	slot->undo = list_empty(&fault->undo) ?
-			     NULL :
-			     container_of(fault->undo.prev, struct undo, link);
+	slot->undo = list_empty(&fault->undo) ? NULL
+					      : container_of(fault->undo.prev, struct undo, link);
 	pthread_mutex_unlock(&fault->lock);
 	if (!slot->undo) {
 		slot_complete(slot, slot->rule.err ? slot->rule.err : EIO);
@@ -395,28 +394,20 @@ static void begin(struct fault_channel *channel, struct bk_req *outer)
 		return;
 	}
 	switch (slot->rule.kind) {
-	case FAULT_ERROR:
-		slot_complete(slot, slot->rule.err);
-		break;
+	case FAULT_ERROR: slot_complete(slot, slot->rule.err); break;
 	case FAULT_DELAY:
 		reactor_timer_init(&slot->timer, delay_over);
 		reactor_timer_arm(channel->channel.reactor, &slot->timer, slot->rule.delay_ms);
 		break;
-	case FAULT_STUCK:
-		list_add_tail(&channel->stuck, &slot->link);
-		break;
+	case FAULT_STUCK: list_add_tail(&channel->stuck, &slot->link); break;
 	case FAULT_TORN_WRITE:
 		if (outer->op == BK_WRITE)
 			forward(slot);
 		else
 			slot_complete(slot, slot->rule.err);
 		break;
-	case FAULT_LOST_WRITE:
-		slot_complete(slot, 0);
-		break;
-	case FAULT_POWER_CUT:
-		cut_power(fault, slot);
-		break;
+	case FAULT_LOST_WRITE: slot_complete(slot, 0); break;
+	case FAULT_POWER_CUT: cut_power(fault, slot); break;
 	}
 }
 

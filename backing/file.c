@@ -18,7 +18,7 @@
 #include "base/option.h"
 
 /* In one request. */
-#define UNMAP_MAX (1ull << 30)
+#define UNMAP_MAX  (1ull << 30)
 #define ZEROES_MAX (256ull << 20)
 /* Where zeros have to be written. */
 #define WRITTEN_ZEROES_MAX (32ull << 20)
@@ -103,7 +103,8 @@ static int may_create(const struct backing_settings *settings, struct err *err)
 			       "%s does not exist; a file is created when the LUN has a size",
 			       settings->path);
 	if (settings->read_only)
-		return err_set(err, ENOENT, "%s does not exist, and none is created for read-only yes",
+		return err_set(err, ENOENT,
+			       "%s does not exist, and none is created for read-only yes",
 			       settings->path);
 	rc = backing_canonical_path(settings->path, canonical, sizeof(canonical), err);
 	if (rc < 0)
@@ -189,10 +190,11 @@ static int file_size(int fd, const struct backing_settings *settings, uint64_t *
 		return err_set(err, EFBIG, "size: more than a file can have");
 	if (settings->read_only) {
 		if (*serve > have)
-			return err_set(err, EINVAL,
-				       "%s has %llu bytes, less than size: with read-only yes it is "
-				       "not extended",
-				       settings->path, (unsigned long long)have);
+			return err_set(
+				err, EINVAL,
+				"%s has %llu bytes, less than size: with read-only yes it is "
+				"not extended",
+				settings->path, (unsigned long long)have);
 		return 0;
 	}
 	rc = file_reserve(fd, settings, have, err);
@@ -218,9 +220,9 @@ static void file_limits(struct posix *posix, dev_t device, uint32_t fs_block)
 	limits->rotational = posix_queue_limit(device, "rotational", 0) != 0;
 	limits->knows_status = true;
 	limits->unmap_granularity = fs_block >= limits->block_size && fs_block <= 1u << 20 &&
-						    (fs_block & (fs_block - 1)) == 0 ?
-					    fs_block :
-					    4096;
+						    (fs_block & (fs_block - 1)) == 0
+					    ? fs_block
+					    : 4096;
 	if (limits->read_only)
 		return;
 	limits->unmap_max = unmaps ? UNMAP_MAX : 0;

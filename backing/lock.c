@@ -37,9 +37,10 @@ int lock_file(int fd, const char *path, bool read_only, struct err *err)
 
 int lock_not_writable(const char *path, int code, struct err *err)
 {
-	return err_set(err, code,
-		       "%s cannot be opened for writing: %s; make it writable, or say read-only yes",
-		       path, err_name(code));
+	return err_set(
+		err, code,
+		"%s cannot be opened for writing: %s; make it writable, or say read-only yes", path,
+		err_name(code));
 }
 
 /* Where the device is mounted, by its number in /proc/self/mountinfo. */

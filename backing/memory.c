@@ -17,11 +17,11 @@
 #include "backing/store.h"
 #include "base/option.h"
 
-#define PAGE 4096u
+#define PAGE	     4096u
 #define SEGMENTS_MAX 64
-#define UNMAP_MAX (128ull << 20)
+#define UNMAP_MAX    (128ull << 20)
 /* As much of the disk as one BK_STATUS looks at: some 0.1 ms. */
-#define STATUS_MAX (64ull << 30)
+#define STATUS_MAX	 (64ull << 30)
 #define THICK_ZEROES_MAX (4ull << 20)
 
 struct segment {
@@ -334,9 +334,7 @@ static void memory_submit(struct bk_channel *channel, struct bk_req *req)
 		bk_count(&channel->stats.ring_ops, 1);
 		clear_next(req);
 		break;
-	case BK_STATUS:
-		status(memory, req);
-		break;
+	case BK_STATUS: status(memory, req); break;
 	default:
 		/* BK_FLUSH: nothing of it outlives the daemon anyway. */
 		bk_complete(req, 0);

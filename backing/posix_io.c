@@ -198,8 +198,8 @@ static ssize_t call(struct bk_req *req, int flags)
 	const struct iovec *iov;
 	int n = (int)rest_of(req, &iov);
 	off_t off = (off_t)(req->off + req->pos);
-	ssize_t res = req->op == BK_READ ? preadv2(fd, iov, n, off, flags) :
-					   pwritev2(fd, iov, n, off, flags);
+	ssize_t res = req->op == BK_READ ? preadv2(fd, iov, n, off, flags)
+					 : pwritev2(fd, iov, n, off, flags);
 
 	return res < 0 ? -errno : res;
 }
@@ -288,7 +288,7 @@ static void flush(struct posix *posix, struct bk_req *req)
 /* ---- holes and zeros ---- */
 
 #define PUNCH (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)
-#define ZERO (FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE)
+#define ZERO  (FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE)
 
 static void hole_next(struct bk_req *req);
 

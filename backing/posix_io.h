@@ -41,22 +41,22 @@
 
 /* Bytes on one reactor. */
 #define POSIX_DIRTY_STEP (32ull << 20)
-#define POSIX_DIRTY_MAX (256ull << 20)
+#define POSIX_DIRTY_MAX	 (256ull << 20)
 
 struct posix {
 	struct backing backing;
-	int fd;		      /* locked; O_DIRECT when direct */
-	bool device;	      /* no file: the end of it is not to be read past */
-	bool in_memory;	      /* tmpfs, ramfs */
+	int fd;		/* locked; O_DIRECT when direct */
+	bool device;	/* no file: the end of it is not to be read past */
+	bool in_memory; /* tmpfs, ramfs */
 	bool direct;
-	bool punches;	      /* PUNCH_HOLE works */
-	bool discards;	      /* device: BLKDISCARD does instead */
+	bool punches;  /* PUNCH_HOLE works */
+	bool discards; /* device: BLKDISCARD does instead */
 	bool thin;
 	uint32_t direct_mem_align, direct_align; /* bytes */
-	uint32_t zero_align;  /* bytes; of fallocate() */
-	struct worker *worker;/* NULL when nothing is asked of it */
+	uint32_t zero_align;			 /* bytes; of fallocate() */
+	struct worker *worker;			 /* NULL when nothing is asked of it */
 	atomic_bool nowait_read, nowait_write, zero_range, dont_cache;
-	atomic_bool suspect;  /* an fsync failed, see above */
+	atomic_bool suspect; /* an fsync failed, see above */
 };
 
 /* Sends written data to the disk.  It outlives its channel when that goes while
@@ -64,21 +64,21 @@ struct posix {
 struct cleaner {
 	struct reactor_op op;
 	struct posix_channel *channel; /* NULL: gone */
-	int fd;			/* of its own: it takes errors away from nobody */
-	bool busy;		/* op is in flight */
-	uint64_t dirty;		/* bytes written since it began */
+	int fd;			       /* of its own: it takes errors away from nobody */
+	bool busy;		       /* op is in flight */
+	uint64_t dirty;		       /* bytes written since it began */
 };
 
 struct posix_channel {
 	struct bk_channel channel;
-	int fd;			/* through the page cache; this reactor's fsync */
+	int fd; /* through the page cache; this reactor's fsync */
 	struct reactor_op fsync_op;
 	bool fsyncing;
 	struct list fsync_now;	/* bk_req.link: done by the fsync in flight */
-	struct list fsync_next;	/* came later, wait for the next one */
+	struct list fsync_next; /* came later, wait for the next one */
 
 	struct cleaner *cleaner; /* NULL: no page cache to be behind with */
-	struct list held;	/* bk_req.link: writes that wait for the cleaner */
+	struct list held;	 /* bk_req.link: writes that wait for the cleaner */
 };
 
 static inline struct posix *posix_of(struct backing *backing)
@@ -91,8 +91,8 @@ static inline struct posix *posix_of(struct backing *backing)
  * written, and picks O_DIRECT or the page cache (auto_direct: what `direct-io
  * auto` means).  needs_worker: requests will be given to a thread.
  */
-int posix_prepare(struct posix *posix, const struct backing_settings *settings,
-		  bool auto_direct, bool needs_worker, struct err *err);
+int posix_prepare(struct posix *posix, const struct backing_settings *settings, bool auto_direct,
+		  bool needs_worker, struct err *err);
 void posix_close(struct backing *backing);
 
 int posix_attach(struct bk_channel *channel, struct err *err);

@@ -114,9 +114,8 @@ int posix_prepare(struct posix *posix, const struct backing_settings *settings, 
 	posix->zero_range = true;
 	posix->dont_cache = !posix->in_memory && probe_dont_cache(posix->fd);
 	pick_direct(posix, settings, auto_direct);
-	return needs_worker && !posix->in_memory ?
-		       worker_start(&posix->worker, posix_blocking, err) :
-		       0;
+	return needs_worker && !posix->in_memory ? worker_start(&posix->worker, posix_blocking, err)
+						 : 0;
 }
 
 void posix_close(struct backing *backing)

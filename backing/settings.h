@@ -32,14 +32,14 @@ enum backing_direct {
 
 /* Rows: backing_options[].  Everything here may be left at its default. */
 struct backing_settings {
-	const char *path;	  /* file or block device; NULL for memory */
-	uint8_t backend;	  /* enum backing_kind */
-	uint64_t size;		  /* bytes; 0: what the file or device has */
-	uint32_t block_size;	  /* logical block: 512 or 4096 */
+	const char *path;	      /* file or block device; NULL for memory */
+	uint8_t backend;	      /* enum backing_kind */
+	uint64_t size;		      /* bytes; 0: what the file or device has */
+	uint32_t block_size;	      /* logical block: 512 or 4096 */
 	uint32_t physical_block_size; /* a power of two >= block_size; reported
 				       * as 4096 when it is more */
-	uint8_t cache;		  /* enum backing_cache */
-	uint8_t direct;		  /* enum backing_direct */
+	uint8_t cache;		      /* enum backing_cache */
+	uint8_t direct;		      /* enum backing_direct */
 	bool thin;
 	bool read_only;
 
