@@ -38,7 +38,8 @@ static void detach(void *arg)
 
 void store_start(struct store *store, struct backing *backing)
 {
-	struct reactor_config config = { .cpu = -1, .ring_entries = 64,
+	struct reactor_config config = { .cpu = -1,
+					 .ring_entries = 64,
 					 .buffer_bytes = BUFPOOL_BYTES_MIN };
 	struct err err;
 

@@ -35,12 +35,12 @@ struct store_call {
 	struct iovec iov;
 	sem_t done;
 	struct store *store;
-	unsigned int order;	/* of completion, from 1 */
-	bool early;		/* done within backing_submit() */
+	unsigned int order; /* of completion, from 1 */
+	bool early;	    /* done within backing_submit() */
 };
 
-void store_call_init(struct store_call *call, struct store *store, enum bk_op op,
-		     uint64_t off, uint64_t len, void *data, unsigned int flags);
+void store_call_init(struct store_call *call, struct store *store, enum bk_op op, uint64_t off,
+		     uint64_t len, void *data, unsigned int flags);
 /* Submits all in one go; store_wait() waits for one and gives its err. */
 void store_submit(struct store_call *calls, unsigned int ncalls);
 int store_wait(struct store_call *call);

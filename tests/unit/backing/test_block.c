@@ -19,8 +19,8 @@ static void loop_setup(uint64_t len, const char *options)
 	if (geteuid() != 0)
 		test_skip("needs root for a loop device");
 	snprintf(loop.file, sizeof(loop.file), "%s", store_disk_path());
-	CU_ASSERT_EQUAL_FATAL(store_shell(NULL, 0, "truncate -s %llu %s", (unsigned long long)len,
-					  loop.file), 0);
+	CU_ASSERT_EQUAL_FATAL(
+		store_shell(NULL, 0, "truncate -s %llu %s", (unsigned long long)len, loop.file), 0);
 	if (store_shell(loop.device, sizeof(loop.device), "losetup %s -f --show %s 2>&1", options,
 			loop.file) != 0)
 		test_skip("no loop device: %s", loop.device);
@@ -42,8 +42,9 @@ static void device_has_its_own_size_and_serves_less(void)
 	CU_ASSERT_EQUAL_FATAL(backing_open(&settings, &backing, NULL), 0);
 	CU_ASSERT_EQUAL(backing_size(backing), 8 * MIB);
 	/* It grows under us. */
-	CU_ASSERT_EQUAL(store_shell(NULL, 0, "truncate -s 16M %s && losetup -c %s", loop.file,
-				    loop.device), 0);
+	CU_ASSERT_EQUAL(
+		store_shell(NULL, 0, "truncate -s 16M %s && losetup -c %s", loop.file, loop.device),
+		0);
 	CU_ASSERT_EQUAL(backing_resize(backing, &settings, NULL), 1);
 	CU_ASSERT_EQUAL(backing_size(backing), 16 * MIB);
 	backing_close(backing);
@@ -65,8 +66,8 @@ static void device_that_is_mounted_is_refused_by_name(void)
 	loop_setup(16 * MIB, "");
 	snprintf(dir, sizeof(dir), "%s.mnt", loop.file);
 	settings = store_settings(loop.device, 0);
-	if (store_shell(NULL, 0, "mkfs.ext4 -q %s 2>&1 && mkdir %s && mount %s %s", loop.device, dir,
-			loop.device, dir) != 0) {
+	if (store_shell(NULL, 0, "mkfs.ext4 -q %s 2>&1 && mkdir %s && mount %s %s", loop.device,
+			dir, loop.device, dir) != 0) {
 		loop_remove();
 		test_skip("mount is not permitted");
 	}
@@ -147,7 +148,8 @@ static void device_of_4096_serves_512_through_the_page_cache(void)
 	settings.direct = BACKING_DIRECT_YES;
 	store_open(&store, &settings);
 	CU_ASSERT_EQUAL(store_write(&store, 512, 64 << 10, data), 0);
-	CU_ASSERT_EQUAL(store_op(&store, BK_WRITE_ZEROES, 1024, 16384 + 512, NULL, BK_MAY_UNMAP), 0);
+	CU_ASSERT_EQUAL(store_op(&store, BK_WRITE_ZEROES, 1024, 16384 + 512, NULL, BK_MAY_UNMAP),
+			0);
 	CU_ASSERT_EQUAL(store_op(&store, BK_UNMAP, 20480, 8192, NULL, 0), 0);
 	CU_ASSERT_EQUAL(store_read(&store, 512, 64 << 10, data), 0);
 	CU_ASSERT_TRUE(store_all_bytes(data, 512, 0x72));
@@ -175,7 +177,8 @@ static void flush_that_fails_is_never_followed_by_one_that_succeeds(void)
 	if (geteuid() != 0)
 		test_skip("needs root for a loop device");
 	snprintf(dir, sizeof(dir), "%s.mnt", store_disk_path());
-	if (store_shell(NULL, 0, "mkdir %s && mount -t tmpfs -o size=1m quintain-test %s", dir, dir))
+	if (store_shell(NULL, 0, "mkdir %s && mount -t tmpfs -o size=1m quintain-test %s", dir,
+			dir))
 		test_skip("mount is not permitted");
 	if (store_shell(loop.device, sizeof(loop.device),
 			"truncate -s 16M %s/f && losetup -f --show %s/f", dir, dir) != 0) {
@@ -192,7 +195,8 @@ static void flush_that_fails_is_never_followed_by_one_that_succeeds(void)
 	CU_ASSERT_EQUAL(store_read(&store, 8 * MIB, 4096, data), 0);
 	store_close(&store);
 	CU_ASSERT_EQUAL(store_shell(NULL, 0, "losetup -d %s && umount %s && rmdir %s", loop.device,
-				    dir, dir), 0);
+				    dir, dir),
+			0);
 	free(data);
 }
 

@@ -7,8 +7,8 @@
 
 #include "tests/unit/backing/store_fixture.h"
 
-#define MIB (1ull << 20)
-#define WRITES (1u << BK_WRITE)
+#define MIB	(1ull << 20)
+#define WRITES	(1u << BK_WRITE)
 #define FLUSHES (1u << BK_FLUSH)
 
 /* A RAM disk behind the filter. */
@@ -43,7 +43,9 @@ static bool block_is(struct store *store, uint64_t block, uint8_t byte)
 
 static void fault_error_strikes_the_nth_operation_once(void)
 {
-	const struct fault_rule rule = { .ops = WRITES, .kind = FAULT_ERROR, .nth = 2, .err = ENOSPC };
+	const struct fault_rule rule = {
+		.ops = WRITES, .kind = FAULT_ERROR, .nth = 2, .err = ENOSPC
+	};
 	struct store store;
 
 	open_filtered(&store, BACKING_CACHE_WRITE_BACK, &rule, 1);
@@ -57,8 +59,9 @@ static void fault_error_strikes_the_nth_operation_once(void)
 
 static void fault_error_strikes_for_ever(void)
 {
-	const struct fault_rule rule = { .ops = WRITES, .kind = FAULT_ERROR, .nth = 2,
-					 .for_ever = true, .err = EIO };
+	const struct fault_rule rule = {
+		.ops = WRITES, .kind = FAULT_ERROR, .nth = 2, .for_ever = true, .err = EIO
+	};
 	struct store store;
 
 	open_filtered(&store, BACKING_CACHE_WRITE_BACK, &rule, 1);
@@ -72,8 +75,13 @@ static void fault_error_strikes_for_ever(void)
 
 static void fault_strikes_only_its_range(void)
 {
-	const struct fault_rule rule = { .ops = 1u << BK_READ, .kind = FAULT_ERROR, .nth = 1,
-					 .for_ever = true, .err = EIO, .off = 1024, .len = 512 };
+	const struct fault_rule rule = { .ops = 1u << BK_READ,
+					 .kind = FAULT_ERROR,
+					 .nth = 1,
+					 .for_ever = true,
+					 .err = EIO,
+					 .off = 1024,
+					 .len = 512 };
 	struct store store;
 	uint8_t data[2048];
 
@@ -87,8 +95,9 @@ static void fault_strikes_only_its_range(void)
 
 static void fault_delay_delays(void)
 {
-	const struct fault_rule rule = { .ops = WRITES, .kind = FAULT_DELAY, .nth = 1,
-					 .delay_ms = 50 };
+	const struct fault_rule rule = {
+		.ops = WRITES, .kind = FAULT_DELAY, .nth = 1, .delay_ms = 50
+	};
 	struct timespec begin, end;
 	struct store store;
 
@@ -96,8 +105,8 @@ static void fault_delay_delays(void)
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	CU_ASSERT_EQUAL(write_block(&store, 0, 1, 0), 0);
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	CU_ASSERT_TRUE((end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000 >=
-		       49);
+	CU_ASSERT_TRUE(
+		(end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000 >= 49);
 	CU_ASSERT_TRUE(block_is(&store, 0, 1));
 	store_close(&store);
 }
@@ -123,8 +132,9 @@ static void fault_stuck_waits_for_release(void)
 
 static void fault_torn_write_leaves_the_first_half(void)
 {
-	const struct fault_rule rule = { .ops = WRITES, .kind = FAULT_TORN_WRITE, .nth = 1,
-					 .err = EIO };
+	const struct fault_rule rule = {
+		.ops = WRITES, .kind = FAULT_TORN_WRITE, .nth = 1, .err = EIO
+	};
 	uint8_t *data = store_buffer(8192, 5);
 	struct store store;
 
@@ -211,8 +221,9 @@ static void write_through_survives_a_power_cut_after_every_write(void)
 
 /* ---- the order of flushes ---- */
 
-static const struct fault_rule flush_fails = { .ops = FLUSHES, .kind = FAULT_ERROR, .nth = 1,
-					       .for_ever = true, .err = EIO };
+static const struct fault_rule flush_fails = {
+	.ops = FLUSHES, .kind = FAULT_ERROR, .nth = 1, .for_ever = true, .err = EIO
+};
 
 static void fua_write_waits_for_a_flush(void)
 {
@@ -286,8 +297,9 @@ static void write_that_fails_is_not_flushed(void)
 
 static void store_that_is_gone_fails_everything(void)
 {
-	const struct fault_rule rule = { .ops = 1u << BK_READ, .kind = FAULT_ERROR, .nth = 1,
-					 .err = ENODEV };
+	const struct fault_rule rule = {
+		.ops = 1u << BK_READ, .kind = FAULT_ERROR, .nth = 1, .err = ENODEV
+	};
 	struct store store;
 	uint8_t data[512];
 

@@ -394,8 +394,8 @@ static void written_data_is_sent_to_the_disk_before_a_flush_asks(void)
 static void file_that_shrinks_reads_zeros(void)
 {
 	for (int where = 0; where < 3; where++) {
-		struct backing_settings settings =
-			store_settings(where == 0 ? store_memory_path() : store_disk_path(), 2 * MIB);
+		struct backing_settings settings = store_settings(
+			where == 0 ? store_memory_path() : store_disk_path(), 2 * MIB);
 		uint8_t *data = store_buffer(2 * MIB, 0x67);
 		struct store store;
 
@@ -458,10 +458,11 @@ static void canonical_path_follows_links_and_allows_a_missing_file(void)
 	unlink(path);
 	CU_ASSERT_EQUAL(backing_canonical_path(path, out, sizeof(out), &err), 0);
 	CU_ASSERT_STRING_EQUAL(out, want);
-	CU_ASSERT_EQUAL(backing_canonical_path("/tmp/../etc/./no-such-file", out, sizeof(out), &err),
-			0);
+	CU_ASSERT_EQUAL(
+		backing_canonical_path("/tmp/../etc/./no-such-file", out, sizeof(out), &err), 0);
 	CU_ASSERT_STRING_EQUAL(out, "/etc/no-such-file");
-	CU_ASSERT_EQUAL(backing_canonical_path("/no/such/dir/file", out, sizeof(out), &err), -ENOENT);
+	CU_ASSERT_EQUAL(backing_canonical_path("/no/such/dir/file", out, sizeof(out), &err),
+			-ENOENT);
 	CU_ASSERT_EQUAL(backing_canonical_path("/etc/no-such-file", out, 8, &err), -ENAMETOOLONG);
 	unlink(link);
 }

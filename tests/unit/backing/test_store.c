@@ -7,7 +7,7 @@
 
 #include "tests/unit/backing/store_fixture.h"
 
-#define MIB (1ull << 20)
+#define MIB  (1ull << 20)
 #define SIZE (16 * MIB)
 
 enum kind { MEMORY, FILE_IN_MEMORY, FILE_ON_DISK, FILE_DIRECT, DEVICE, NKINDS };
@@ -50,7 +50,8 @@ static struct backing_settings kind_settings(enum kind kind)
  * behind one that keeps a log for a power cut that never comes. */
 static void each_store(void (*behaviour)(struct store *store))
 {
-	static const struct fault_rule never = { .ops = ~0u, .kind = FAULT_POWER_CUT,
+	static const struct fault_rule never = { .ops = ~0u,
+						 .kind = FAULT_POWER_CUT,
 						 .nth = UINT64_MAX };
 
 	for (int kind = 0; kind < NKINDS; kind++) {
@@ -63,14 +64,16 @@ static void each_store(void (*behaviour)(struct store *store))
 			if (settings.path && settings.path[0] == '\0')
 				continue;
 			printf("#   %s%s\n", kind_names[kind],
-			       filter == 0 ? "" : filter == 1 ? ", filtered" : ", filtered, logged");
+			       filter == 0   ? ""
+			       : filter == 1 ? ", filtered"
+					     : ", filtered, logged");
 			if (backing_open(&settings, &backing, &err) != 0) {
 				printf("%s\n", err.text);
 				CU_FAIL_FATAL("the store does not open");
 			}
 			if (filter)
-				CU_ASSERT_EQUAL_FATAL(fault_open(backing, &never, filter - 1,
-								 &backing, NULL), 0);
+				CU_ASSERT_EQUAL_FATAL(
+					fault_open(backing, &never, filter - 1, &backing, NULL), 0);
 			store_start(&store, backing);
 			behaviour(&store);
 			store_close(&store);
@@ -184,7 +187,8 @@ static void check_zeroes(struct store *store)
 		memset(data, 0x5a, 4 * MIB);
 		CU_ASSERT_EQUAL(store_write(store, 0, 4 * MIB, data), 0);
 		CU_ASSERT_EQUAL(store_op(store, BK_WRITE_ZEROES, off, len, NULL,
-					 may_unmap ? BK_MAY_UNMAP : 0), 0);
+					 may_unmap ? BK_MAY_UNMAP : 0),
+				0);
 		CU_ASSERT_EQUAL(store_read(store, 0, 4 * MIB, data), 0);
 		CU_ASSERT_TRUE(store_all_bytes(data, off, 0x5a));
 		CU_ASSERT_TRUE(store_all_bytes(data + off, len, 0));
@@ -303,7 +307,8 @@ static void check_flushes(struct store *store)
 
 	for (unsigned int i = 0; i < 9; i++)
 		if (i % 3 == 0)
-			store_call_init(&calls[i], store, BK_WRITE, i * 4096ull, 4096, data, BK_FUA);
+			store_call_init(&calls[i], store, BK_WRITE, i * 4096ull, 4096, data,
+					BK_FUA);
 		else
 			store_call_init(&calls[i], store, BK_FLUSH, 0, 0, NULL, 0);
 	store_submit(calls, 9);
