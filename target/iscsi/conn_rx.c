@@ -132,8 +132,9 @@ static bool header_digest_ok(struct iscsi_conn *conn)
 
 static uint32_t data_len_max(const struct iscsi_conn *conn)
 {
-	return conn->session ? conn->session->params.max_recv_data_segment_length
-			     : ISCSI_LOGIN_DATA_MAX;
+	if (conn->session)
+		return conn->session->params.max_recv_data_segment_length;
+	return conn->login ? iscsi_login_room(conn->login) : ISCSI_LOGIN_DATA_MAX;
 }
 
 /* Judges what every header has; a failure that leaves the stream unusable
