@@ -206,7 +206,6 @@ static void buffers_ready(struct buf *buf)
 {
 	struct iscsi_task *task = container_of(buf, struct iscsi_task, buf);
 
-	task->cmd.iovcnt = buf->iovcnt;
 	if (task->want > 0) {
 		task->state = TASK_COLLECT;
 		iscsi_tx_add(task->conn, &task->tx, ISCSI_TX_R2T);
@@ -257,7 +256,6 @@ static void rx_buffers_ready(struct buf *buf)
 	struct iscsi_task *task = container_of(buf, struct iscsi_task, buf);
 	struct iscsi_conn *conn = task->conn;
 
-	task->cmd.iovcnt = buf->iovcnt;
 	iscsi_rx_data_to(conn, task->iov, buf->iovcnt, 0);
 	iscsi_rx_unblock(conn);
 }
@@ -271,7 +269,6 @@ static void rx_buffers_get(struct iscsi_task *task, bool all_here)
 
 	if (bufpool_get(pool_of(conn), &task->buf, len,
 			all_here ? BUFPOOL_DRAINS : BUFPOOL_NEEDS_PEER, rx_buffers_ready)) {
-		task->cmd.iovcnt = task->buf.iovcnt;
 		iscsi_rx_data_to(conn, task->iov, task->buf.iovcnt, 0);
 	} else {
 		iscsi_rx_block(conn);
