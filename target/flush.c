@@ -2,8 +2,7 @@
 #include "target/flush.h"
 
 #include <errno.h>
-#include <semaphore.h>
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -16,22 +15,29 @@ struct flush_one {
 	struct bk_channel *channel;
 	const struct lun_run *lun;
 	struct flush *flush;
-	atomic_bool done;
+	bool done; /* under flush->lock */
 };
 
 /* Lives on after a timeout: a stuck request still points here. */
 struct flush {
 	struct flush_one *ones;
 	size_t n;
-	sem_t done;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	size_t ndone;
 };
 
 static void flush_done(struct bk_req *req)
 {
 	struct flush_one *one = container_of(req, struct flush_one, req);
+	struct flush *flush = one->flush;
 
-	atomic_store(&one->done, true);
-	sem_post(&one->flush->done);
+	/* Told under the lock: the waiter frees all of it when it has counted. */
+	pthread_mutex_lock(&flush->lock);
+	one->done = true;
+	flush->ndone++;
+	pthread_cond_signal(&flush->changed);
+	pthread_mutex_unlock(&flush->lock);
 }
 
 /* On the first reactor. */
@@ -62,7 +68,8 @@ static struct flush *flush_create(struct running *run)
 		free(flush);
 		return NULL;
 	}
-	sem_init(&flush->done, 0, 0);
+	pthread_mutex_init(&flush->lock, NULL);
+	pthread_cond_init(&flush->changed, NULL);
 	list_for_each(link, &run->luns) {
 		struct lun_run *lun = container_of(link, struct lun_run, link);
 		struct backing *backing = scsi_lun_backing(lun->scsi);
@@ -80,12 +87,13 @@ static struct flush *flush_create(struct running *run)
 
 static void flush_destroy(struct flush *flush)
 {
-	sem_destroy(&flush->done);
+	pthread_cond_destroy(&flush->changed);
+	pthread_mutex_destroy(&flush->lock);
 	free(flush->ones);
 	free(flush);
 }
 
-/* Waits for n answers; false after the time. */
+/* Under flush->lock: waits for all answers; false after the time. */
 static bool flush_wait(struct flush *flush, unsigned int timeout_ms)
 {
 	struct timespec until;
@@ -97,13 +105,25 @@ static bool flush_wait(struct flush *flush, unsigned int timeout_ms)
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000;
 	}
-	for (size_t got = 0; got < flush->n;) {
-		if (sem_clockwait(&flush->done, CLOCK_MONOTONIC, &until) == 0)
-			got++;
-		else if (errno != EINTR)
-			return false;
-	}
+	while (flush->ndone < flush->n)
+		if (pthread_cond_clockwait(&flush->changed, &flush->lock, CLOCK_MONOTONIC,
+					   &until) != 0)
+			return flush->ndone == flush->n;
 	return true;
+}
+
+static void outcome_log(const struct flush *flush)
+{
+	for (size_t i = 0; i < flush->n; i++) {
+		const struct flush_one *one = &flush->ones[i];
+
+		if (!one->done)
+			log_error("LUN %s: its store is stuck: a flush does not end; it is left",
+				  one->lun->config->name);
+		else if (one->req.err != 0)
+			log_error("LUN %s: flush: %s", one->lun->config->name,
+				  err_name(one->req.err));
+	}
 }
 
 bool luns_flush(struct running *run, unsigned int timeout_ms)
@@ -116,17 +136,10 @@ bool luns_flush(struct running *run, unsigned int timeout_ms)
 		return true;
 	}
 	reactor_call(run->reactors[0], flush_submit, flush);
+	pthread_mutex_lock(&flush->lock);
 	all = flush_wait(flush, timeout_ms);
-	for (size_t i = 0; i < flush->n; i++) {
-		const struct flush_one *one = &flush->ones[i];
-
-		if (!atomic_load(&one->done))
-			log_error("LUN %s: its store is stuck: a flush does not end; it is left",
-				  one->lun->config->name);
-		else if (one->req.err != 0)
-			log_error("LUN %s: flush: %s", one->lun->config->name,
-				  err_name(one->req.err));
-	}
+	outcome_log(flush);
+	pthread_mutex_unlock(&flush->lock);
 	if (all)
 		flush_destroy(flush);
 	return all;

@@ -32,9 +32,11 @@ static json_int_t number_of(const json_t *object, const char *name)
 
 static void size_cell(struct table *table, const json_t *object, const char *name)
 {
-	char text[64];
+	uint64_t bytes = (uint64_t)number_of(object, name);
+	char text[64] = "-";
 
-	size_format((uint64_t)number_of(object, name), text, sizeof(text));
+	if (bytes > 0)
+		size_format(bytes, text, sizeof(text));
 	table_cell(table, "%s", text);
 }
 
