@@ -208,6 +208,7 @@ static struct iscsi_conn *conn_create(struct iscsi_reactor *ir, int fd)
 	list_init(&conn->login_link);
 	buf_init(&conn->control_buf, conn->control_iov);
 	reactor_work_init(&conn->flush, iscsi_conn_flush);
+	reactor_work_init(&conn->begin, iscsi_login_done);
 	reactor_work_init(&conn->gone, gone);
 	reactor_timer_init(&conn->timer, timer_fired);
 	iscsi_rx_init(conn);
@@ -454,6 +455,7 @@ void iscsi_conn_close(struct iscsi_conn *conn, const char *why)
 	reactor_timer_cancel(ir->reactor, &conn->timer);
 	reactor_work_cancel(&conn->flush);
 	reactor_work_cancel(&conn->resume);
+	reactor_work_cancel(&conn->begin);
 	shutdown(conn->fd, SHUT_RDWR);
 	if (conn->poll_in)
 		reactor_cancel(ir->reactor, &conn->op_in);

@@ -133,7 +133,7 @@ struct iscsi_conn {
 	struct iscsi_session *waits_for; /* an old session; under the server's lock */
 	uint64_t blocked_ns;		 /* since when rx.blocked */
 	struct reactor_op op_in, op_out;
-	struct reactor_work flush, resume, gone;
+	struct reactor_work flush, resume, begin, gone;
 	struct reactor_timer timer;
 	struct reactor_msg msg;
 	void (*arrived)(struct iscsi_conn *conn); /* behind a move */
@@ -245,6 +245,9 @@ bool iscsi_cmd_sn_take(struct iscsi_conn *conn, const struct iscsi_bhs *bhs);
 void iscsi_conn_login_begin(struct iscsi_conn *conn);
 bool iscsi_login_begin(struct iscsi_conn *conn, const struct iscsi_bhs *bhs);
 void iscsi_login_handle(struct iscsi_conn *conn, const struct iscsi_bhs *bhs);
+/* The login is DONE: its session is made, outside of the receive, as the
+ * connection may belong to another reactor from there on. */
+void iscsi_login_done(struct reactor_work *work);
 /* The session of DONE has been made, or could not be: answers. */
 void iscsi_login_finish(struct iscsi_conn *conn, enum iscsi_login_status status, const char *why);
 

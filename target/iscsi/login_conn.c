@@ -24,7 +24,9 @@ bool iscsi_login_begin(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 {
 	static const struct iovec none;
 
-	(void)bhs;
+	/* 11.12.9: the first one says where to begin. */
+	if (conn->state == CONN_S3_XPT_UP)
+		conn->stat_sn = be32_get(&bhs->login_req.exp_stat_sn);
 	if (!iscsi_conn_event(conn, CONN_EV_LOGIN_REQUEST))
 		return false;
 	if (!conn->login)
@@ -120,8 +122,13 @@ void iscsi_login_handle(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 		*conn->login_reply = reply;
 		conn->logging_in = true;
 		conn->rx.blocked = true;
-		iscsi_session_begin(conn);
+		reactor_defer(conn->ir->reactor, &conn->begin);
 	}
+}
+
+void iscsi_login_done(struct reactor_work *work)
+{
+	iscsi_session_begin(container_of(work, struct iscsi_conn, begin));
 }
 
 void iscsi_login_finish(struct iscsi_conn *conn, enum iscsi_login_status status, const char *why)

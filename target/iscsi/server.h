@@ -48,6 +48,7 @@ struct iscsi_reactor {
 	struct slab *tasks;	 /* command slots */
 	struct slab *outs;	 /* PDUs that are not a command's */
 	uint32_t slots_promised; /* sum of the windows of its sessions */
+	uint32_t nimmediate;	 /* slots of commands that are in no window */
 	uint64_t quota_bytes;	 /* buffers that may wait for one connection's peer */
 	atomic_uint nsessions;	 /* for choosing the least loaded one */
 	struct list conns;	 /* every connection here */
@@ -61,6 +62,16 @@ struct iscsi_reactor {
 	struct iscsi_tx_batch tx;
 	struct iscsi_reactor_stats stats;
 };
+
+/* Command slots that nobody has and nobody is promised.  One for each session
+ * is kept back: its window moves on when a status is built, and that command
+ * keeps its slot while the socket has taken only a part. */
+static inline uint32_t iscsi_slots_free(const struct iscsi_reactor *ir)
+{
+	uint32_t taken = ir->slots_promised + ir->nimmediate + atomic_load(&ir->nsessions);
+
+	return taken < slab_count(ir->tasks) ? slab_count(ir->tasks) - taken : 0;
+}
 
 struct iscsi_listener;
 

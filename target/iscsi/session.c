@@ -209,7 +209,6 @@ static struct iscsi_session *session_create(struct iscsi_conn *conn,
 	session->tsih = facts->tsih;
 	session->exp_cmd_sn = facts->cmd_sn;
 	snprintf(session->chap_user, sizeof(session->chap_user), "%s", facts->chap_user);
-	conn->stat_sn = facts->exp_stat_sn;
 	return session;
 }
 

@@ -538,6 +538,9 @@ void iscsi_task_handle(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 static struct iscsi_task *find_ttt(struct iscsi_conn *conn, uint32_t ttt,
 				   struct iscsi_r2t_slot **slot)
 {
+	/* 0 is that of a free slot. */
+	if (ttt == 0)
+		return NULL;
 	list_for_each(l, &conn->tasks) {
 		struct iscsi_task *task = container_of(l, struct iscsi_task, conn_link);
 

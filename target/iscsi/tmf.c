@@ -84,6 +84,15 @@ static bool same_lun(const struct iscsi_tmf *tmf, const struct iscsi_task *task)
 	return !tmf->lun || scsi_nexus_lun(task->cmd.nexus, task->cmd.lun_field) == tmf->lun;
 }
 
+/* RFC 7143 4.2.3.3: of its own session a function reaches what came before it.
+ * An immediate one has the CmdSN of the command that comes next. */
+static bool came_before(const struct iscsi_tmf *tmf, const struct iscsi_task *task)
+{
+	int32_t behind = (int32_t)(task->cmd_sn - tmf->cmd_sn);
+
+	return task->immediate ? behind <= 0 : behind < 0;
+}
+
 static bool concerns(const struct iscsi_tmf *tmf, const struct iscsi_session *session,
 		     const struct iscsi_task *task)
 {
@@ -91,12 +100,10 @@ static bool concerns(const struct iscsi_tmf *tmf, const struct iscsi_session *se
 	case TMF_ONE: return session == tmf->session && task->itt == tmf->ref_itt;
 	case TMF_OWN:
 		return session == tmf->session && same_lun(tmf, task) &&
-		       (int32_t)(task->cmd_sn - tmf->cmd_sn) <= 0;
+		       came_before(tmf, task);
 	case TMF_LUN:
-		/* RFC 7143 4.2.3.3: of its own session only what came before. */
-		if (session == tmf->session && (int32_t)(task->cmd_sn - tmf->cmd_sn) > 0)
-			return false;
-		return same_lun(tmf, task);
+		return same_lun(tmf, task) &&
+		       (session != tmf->session || came_before(tmf, task));
 	case TMF_TARGET: return session->target == tmf->target;
 	default: return false;
 	}
