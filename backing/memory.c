@@ -117,6 +117,9 @@ static int segment_add(struct memory *memory, uint64_t len, struct err *err)
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (!segment->written || segment->base == MAP_FAILED)
 		goto fail;
+	/* Random access to small pages costs more in the TLB than in the copy;
+	 * a kernel without huge pages refuses, and loses only that. */
+	madvise(segment->base, segment->len, MADV_HUGEPAGE);
 	if (!memory->thin && madvise(segment->base, segment->len, MADV_POPULATE_WRITE) < 0)
 		goto fail;
 	atomic_store_explicit(&memory->nsegments, n + 1, memory_order_release);
