@@ -25,13 +25,14 @@ const struct option_spec config_global_options[] = {
 	  .type = OPTION_SIZE,
 	  .reload = RELOAD_RESTART,
 	  GLOBAL(buffer_memory),
-	  .def = "64M",
-	  .min = 4u << 20,
+	  .def = "128M",
+	  .min = 64u << 20,
 	  .max = UINT64_C(1) << 40,
 	  .unit = "bytes",
 	  .summary = "memory for the data of commands, for each reactor",
-	  .doc = "Taken when the daemon starts. When it runs low, sockets are not read until "
-		 "some is free: commands wait, none fails." },
+	  .doc = "Set aside when the daemon starts and taken from the machine as it is used. "
+		 "When it runs low, sockets are not read until some is free: commands wait, none "
+		 "fails." },
 	{ .key = "spin-us",
 	  .type = OPTION_UINT,
 	  .reload = RELOAD_RESTART,
