@@ -79,10 +79,10 @@ $(BUILD)/quintain: $(BUILD)/obj/target/main.o $(call archives,target)
 
 # Tests. tests/unit/FLOOR/test_X.c is a program of its own, linked with its
 # floor, those below it, and what else lies in its folder and in tests/unit
-# (helpers, fakes). tests/scsi and tests/login are one program each.
+# (helpers, fakes). tests/scsi, tests/login and tests/pdu are one program each.
 helpers   = $(wildcard tests/unit/*.c)
 unit      = $(basename $(wildcard tests/unit/*/test_*.c))
-suites    = $(addsuffix suite,$(sort $(dir $(wildcard tests/scsi/*.c tests/login/*.c))))
+suites    = $(addsuffix suite,$(sort $(dir $(wildcard tests/scsi/*.c tests/login/*.c tests/pdu/*.c))))
 programs  = $(addprefix $(BUILD)/,$(unit) $(suites))
 daemon    = $(filter-out %/lib.sh,$(wildcard tests/it/*.sh))
 fuzzer    = $(basename $(wildcard tests/fuzz/fuzz_*.c))
@@ -94,6 +94,7 @@ endef
 $(foreach t,$(unit),$(eval $(call unit_program,$(t),$(patsubst %/,%,$(dir $(t))))))
 $(BUILD)/tests/scsi/suite: $(call objects,$(wildcard tests/scsi/*.c) $(helpers)) $(call archives,scsi)
 $(BUILD)/tests/login/suite: $(call objects,$(wildcard tests/login/*.c) $(helpers)) $(call archives,iscsi)
+$(BUILD)/tests/pdu/suite: $(call objects,$(wildcard tests/pdu/*.c) $(helpers)) $(call archives,iscsi)
 $(programs):
 	@mkdir -p $(@D)
 	$(call say,LD,$@) $(link) -o $@ $^ $(LIBS) -lcunit
