@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "base/crc32c.h"
@@ -44,6 +45,7 @@ struct iscsi_out *iscsi_out_get(struct iscsi_conn *conn)
 	memset(&out->bhs, 0, sizeof(out->bhs));
 	out->flags = ISCSI_OUT_STAT_SN;
 	out->data_len = 0;
+	out->heap = NULL;
 	list_init(&out->tx.link);
 	buf_init(&out->buf, out->iov);
 	if (++conn->nouts >= ISCSI_CONN_OUTS_MAX)
@@ -54,6 +56,7 @@ struct iscsi_out *iscsi_out_get(struct iscsi_conn *conn)
 void iscsi_out_put(struct iscsi_conn *conn, struct iscsi_out *out)
 {
 	bufpool_put(reactor_bufpool(conn->ir->reactor), &out->buf);
+	free(out->heap);
 	slab_put(conn->ir->outs, out);
 	if (--conn->nouts < ISCSI_CONN_OUTS_MAX / 2)
 		iscsi_conn_unpause(conn);
@@ -95,8 +98,8 @@ static const struct iovec *tx_data(struct iscsi_tx *tx, uint8_t opcode, struct i
 		*iovcnt = out->buf.iovcnt;
 		if (out->buf.iovcnt > 0)
 			return out->buf.iov;
-		room->iov_base = out->small;
-		room->iov_len = sizeof(out->small);
+		room->iov_base = out->heap ? out->heap : out->small;
+		room->iov_len = out->data_len;
 	} else {
 		struct iscsi_task *task = container_of(tx, struct iscsi_task, tx);
 

@@ -53,6 +53,7 @@ struct iscsi_out {
 	uint8_t flags;
 	uint32_t data_len;
 	struct buf buf; /* holds the data, or nothing */
+	uint8_t *heap;	/* holds it when the pool had no buffers to give */
 	struct iovec iov[BUFPOOL_IOV_MAX];
 	uint8_t small[ISCSI_BHS_LEN]; /* a rejected header */
 };

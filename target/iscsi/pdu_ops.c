@@ -2,6 +2,7 @@
  * The table of PDUs, and the short ones: NOP, text, logout.
  */
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "target/iscsi/session.h"
@@ -63,15 +64,25 @@ static void control_put(struct iscsi_conn *conn)
 	bufpool_put(reactor_bufpool(conn->ir->reactor), &conn->control_buf);
 }
 
-/* Copies data into buffers of out; false: there are none at the moment. */
+/* Copies data into buffers of out.  A pool whose buffers all wait for peers has
+ * none to give; the answers that keep others alive and let them in do not wait
+ * for those. */
 static bool out_data(struct iscsi_conn *conn, struct iscsi_out *out, const char *data, uint32_t len)
 {
 	uint32_t done = 0;
 
 	if (len == 0)
 		return true;
-	if (!bufpool_get(reactor_bufpool(conn->ir->reactor), &out->buf, len, BUFPOOL_DRAINS, NULL))
-		return false;
+	if (!bufpool_get(reactor_bufpool(conn->ir->reactor), &out->buf, len, BUFPOOL_DRAINS,
+			 NULL)) {
+		bufpool_put(reactor_bufpool(conn->ir->reactor), &out->buf);
+		out->heap = len <= CONTROL_DATA_MAX ? malloc(len) : NULL;
+		if (!out->heap)
+			return false;
+		memcpy(out->heap, data, len);
+		out->data_len = len;
+		return true;
+	}
 	for (uint32_t i = 0; i < out->buf.iovcnt; i++) {
 		memcpy(out->iov[i].iov_base, data + done, out->iov[i].iov_len);
 		done += (uint32_t)out->iov[i].iov_len;

@@ -197,9 +197,19 @@ static void execute(struct iscsi_task *task)
 
 /* ---- buffers ---- */
 
+/* A connection may have half as much as is free, so that any number of peers
+ * that take nothing leaves something for the others. */
 static bool quota_allows(const struct iscsi_conn *conn, uint32_t len)
 {
-	return conn->bytes_held == 0 || conn->bytes_held + len <= conn->ir->quota_bytes;
+	uint64_t quota = conn->ir->quota_bytes;
+	struct bufpool_stats stats;
+
+	if (conn->bytes_held == 0)
+		return true;
+	bufpool_stats(pool_of(conn), &stats);
+	if (quota > (stats.bytes - stats.bytes_used) / 2)
+		quota = (stats.bytes - stats.bytes_used) / 2;
+	return conn->bytes_held + len <= quota;
 }
 
 static void buffers_ready(struct buf *buf)
