@@ -45,7 +45,7 @@ void prefetch_run(struct scsi_cmd *cmd)
 {
 	uint64_t total = backing_size(cmd->channel->backing) / cmd_limits(cmd)->block_size;
 
-	if (cmd->nblocks == 0)	/* to the end of the medium */
+	if (cmd->nblocks == 0) /* to the end of the medium */
 		cmd->nblocks = total - cmd->lba;
 	scsi_scratch(cmd, prefetch_step);
 }

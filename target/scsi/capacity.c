@@ -41,7 +41,7 @@ void read_capacity16_run(struct scsi_cmd *cmd)
 	for (uint32_t size = limits->block_size; size < limits->physical_block_size; size *= 2)
 		data[13]++;
 	if (limits->unmap_max > 0) {
-		data[14] |= 0x80;	/* LBPME */
+		data[14] |= 0x80; /* LBPME */
 		if (limits->unmapped_reads_zero)
 			data[14] |= 0x40; /* LBPRZ */
 	}

@@ -5,7 +5,7 @@
 bool diagnostic_judge(struct scsi_cmd *cmd)
 {
 	if (cmd->cdb[0] == 0x1c) {
-		if (!(cmd->cdb[1] & 0x01))	/* PCV: no earlier SEND DIAGNOSTIC asked */
+		if (!(cmd->cdb[1] & 0x01)) /* PCV: no earlier SEND DIAGNOSTIC asked */
 			return scsi_refuse_field(cmd, 1, 0);
 		if (cmd->cdb[2] != 0)
 			return scsi_refuse_field(cmd, 2, -1);

@@ -2,12 +2,12 @@
 #include "target/scsi/internal.h"
 
 struct inquiry_data {
-	uint8_t peripheral;	/* qualifier, device type */
-	uint8_t removable;	/* RMB */
+	uint8_t peripheral; /* qualifier, device type */
+	uint8_t removable;  /* RMB */
 	uint8_t version;
-	uint8_t format;		/* HISUP, response data format */
+	uint8_t format; /* HISUP, response data format */
 	uint8_t additional_len;
-	uint8_t flags[3];	/* PROTECT, TPGS, 3PC; MULTIP; CMDQUE */
+	uint8_t flags[3]; /* PROTECT, TPGS, 3PC; MULTIP; CMDQUE */
 	char vendor[8];
 	char product[16];
 	char revision[4];
@@ -23,7 +23,7 @@ _Static_assert(offsetof(struct inquiry_data, version_descriptor) == 58, "SPC-4 t
 static const uint16_t version_descriptors[] = { 0x00a0, 0x0460, 0x04c0, 0x0960 };
 
 #define VERSION_SPC4 0x06
-#define NO_DEVICE 0x7f	/* qualifier 3: no device can be here; type unknown */
+#define NO_DEVICE    0x7f /* qualifier 3: no device can be here; type unknown */
 
 bool inquiry_judge(struct scsi_cmd *cmd)
 {

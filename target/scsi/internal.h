@@ -27,13 +27,13 @@
 
 enum lun_state {
 	LUN_NO_STORE = 1u << 0,
-	LUN_SWAPPING = 1u << 1,	/* the store is being changed: BUSY */
+	LUN_SWAPPING = 1u << 1, /* the store is being changed: BUSY */
 	LUN_STOPPED = 1u << 2,	/* START STOP UNIT */
 	LUN_EJECTED = 1u << 3,
-	LUN_SWP = 1u << 4,	/* control mode page */
-	LUN_D_SENSE = 1u << 5,	/* control mode page */
-	LUN_UNMAPS = 1u << 6,	/* the store has UNMAP */
-	LUN_READ_ONLY = 1u << 7, /* the store is */
+	LUN_SWP = 1u << 4,	    /* control mode page */
+	LUN_D_SENSE = 1u << 5,	    /* control mode page */
+	LUN_UNMAPS = 1u << 6,	    /* the store has UNMAP */
+	LUN_READ_ONLY = 1u << 7,    /* the store is */
 	LUN_ZEROES_UNMAP = 1u << 8, /* WRITE SAME with UNMAP frees */
 };
 
@@ -46,13 +46,13 @@ enum lun_state {
 /* One reactor's part of a LUN. */
 struct lun_reactor {
 	struct reactor *reactor;
-	struct bk_channel *channel;	/* NULL: no store here */
-	uint32_t generation;		/* of channel */
-	uint32_t in_flight;		/* commands that are executing */
-	struct list cmds;		/* prepared and executing */
-	uint8_t *scratch;		/* LUN_SCRATCH bytes, page aligned */
+	struct bk_channel *channel; /* NULL: no store here */
+	uint32_t generation;	    /* of channel */
+	uint32_t in_flight;	    /* commands that are executing */
+	struct list cmds;	    /* prepared and executing */
+	uint8_t *scratch;	    /* LUN_SCRATCH bytes, page aligned */
 	struct scsi_cmd *scratch_owner;
-	struct list scratch_waiters;	/* scsi_cmd.wait_link */
+	struct list scratch_waiters; /* scsi_cmd.wait_link */
 	uint64_t read_bytes, write_bytes, errors, read_errors, write_errors;
 	uint64_t count[SCSI_OPCODES_MAX]; /* by row */
 };
@@ -64,7 +64,7 @@ struct lun_mapping {
 };
 
 struct scsi_lun {
-	_Atomic uint32_t state;		/* enum lun_state */
+	_Atomic uint32_t state;		     /* enum lun_state */
 	_Atomic(struct scsi_nexus *) holder; /* SPC-2 reservation */
 	_Atomic(struct lun_reactor *) per[REACTORS_MAX];
 
@@ -75,7 +75,7 @@ struct scsi_lun {
 	struct scsi_identity identity;
 	struct backing *backing;
 	struct list mappings;
-	uint32_t nprevent;		/* nexuses that prevent medium removal */
+	uint32_t nprevent; /* nexuses that prevent medium removal */
 };
 
 /* The LUN's part for a reactor, made when missing; NULL: no memory.  Not on
@@ -110,13 +110,13 @@ struct scsi_target {
 	char *name;
 	_Atomic(struct map_page *) pages[SCSI_LUNS_MAX / LUN_PAGE];
 	pthread_mutex_t lock;
-	struct list nexuses;		/* under lock */
+	struct list nexuses; /* under lock */
 };
 
 /* A nexus and a LUN. */
 struct nexus_lun {
-	_Atomic uint32_t pending;	/* 1u << enum scsi_ua */
-	bool prevent;			/* under the LUN's lock */
+	_Atomic uint32_t pending; /* 1u << enum scsi_ua */
+	bool prevent;		  /* under the LUN's lock */
 };
 
 struct nexus_page {
@@ -126,10 +126,10 @@ struct nexus_page {
 struct scsi_nexus {
 	struct scsi_target *target;
 	struct reactor *reactor;
-	_Atomic bool luns_changed;	/* UA_LUNS_CHANGED, once for all LUNs */
-	bool holds;			/* it has reserved or prevented something */
+	_Atomic bool luns_changed; /* UA_LUNS_CHANGED, once for all LUNs */
+	bool holds;		   /* it has reserved or prevented something */
 	_Atomic(struct nexus_page *) pages[SCSI_LUNS_MAX / LUN_PAGE];
-	struct list link;		/* scsi_target.nexuses */
+	struct list link; /* scsi_target.nexuses */
 	struct scsi_nexus_id id;
 };
 
@@ -220,7 +220,7 @@ uint8_t scsi_cache_flags(const struct scsi_cmd *cmd);
  * conformance tests do) stays within SCSI_TRANSFER_MAX. */
 #define SCSI_WRITE_SAME_BLOCKS_MAX 32768
 /* What one UNMAP may have; VPD B0 reports them. */
-#define SCSI_UNMAP_BLOCKS_MAX (1u << 20)
+#define SCSI_UNMAP_BLOCKS_MAX	   (1u << 20)
 #define SCSI_UNMAP_DESCRIPTORS_MAX 256
 
 /* ---- handlers, by file ---- */

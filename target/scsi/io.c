@@ -37,8 +37,8 @@ void scsi_reply_put(struct scsi_cmd *cmd, const void *data, size_t len)
 	if (cmd->reply_len < cmd->buf_len) {
 		size_t room = cmd->buf_len - cmd->reply_len;
 		size_t n = len < room ? len : room;
-		size_t done = iov_copy(cmd->iov, cmd->iovcnt, cmd->reply_len, (void *)(uintptr_t)data,
-				       n, true);
+		size_t done = iov_copy(cmd->iov, cmd->iovcnt, cmd->reply_len,
+				       (void *)(uintptr_t)data, n, true);
 
 		assert(done == n);
 	}

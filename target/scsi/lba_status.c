@@ -2,7 +2,7 @@
 #include "target/scsi/internal.h"
 
 #define DESCRIPTOR_LEN 16
-#define HEADER_LEN 8
+#define HEADER_LEN     8
 
 enum provisioning_status {
 	STATUS_MAPPED = 0,

@@ -52,7 +52,7 @@ static void add_counter(struct log_out *out, uint16_t parameter, uint64_t value)
 
 	assert(out->len + 12 <= LOG_MAX);
 	be16_store(p, parameter);
-	p[2] = 0x02;	/* DS: not saved; a bounded data counter */
+	p[2] = 0x02; /* DS: not saved; a bounded data counter */
 	p[3] = 8;
 	be64_store(p + 4, value);
 	out->len += 12;

@@ -217,17 +217,17 @@ static uint32_t store_state(const struct backing *backing)
 }
 
 int scsi_lun_set_backing(struct scsi_lun *lun, struct backing *backing,
-			 struct reactor *const *reactors, unsigned int nreactors,
-			 struct err *err)
+			 struct reactor *const *reactors, unsigned int nreactors, struct err *err)
 {
 	int result = 0;
 
 	lun_state_set(lun, LUN_SWAPPING);
 	if (!lun_drain(lun)) {
 		lun_state_clear(lun, LUN_SWAPPING);
-		return err_set(err, EBUSY,
-			       "lun %s: its store has not finished commands for %u s; it is left in place",
-			       lun->name, SCSI_DRAIN_MS / 1000);
+		return err_set(
+			err, EBUSY,
+			"lun %s: its store has not finished commands for %u s; it is left in place",
+			lun->name, SCSI_DRAIN_MS / 1000);
 	}
 	lun_detach(lun);
 	lun_state_set(lun, LUN_NO_STORE);
@@ -287,20 +287,11 @@ static void stats_add(struct scsi_lun_stats *out, const struct lun_reactor *per)
 		uint64_t n = counter_get(&per->count[row]);
 
 		switch (scsi_opcodes[row].group) {
-		case GROUP_READ:
-			out->reads += n;
-			break;
-		case GROUP_WRITE:
-			out->writes += n;
-			break;
-		case GROUP_FLUSH:
-			out->flushes += n;
-			break;
-		case GROUP_UNMAP:
-			out->unmaps += n;
-			break;
-		default:
-			out->others += n;
+		case GROUP_READ: out->reads += n; break;
+		case GROUP_WRITE: out->writes += n; break;
+		case GROUP_FLUSH: out->flushes += n; break;
+		case GROUP_UNMAP: out->unmaps += n; break;
+		default: out->others += n;
 		}
 	}
 	out->read_bytes += counter_get(&per->read_bytes);

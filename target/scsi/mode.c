@@ -13,10 +13,10 @@ void mode_source_get(const struct scsi_cmd *cmd, struct mode_source *source)
 
 uint8_t mode_device_specific(const struct scsi_cmd *cmd)
 {
-	uint8_t value = 0x10;	/* DPOFUA */
+	uint8_t value = 0x10; /* DPOFUA */
 
 	if (atomic_load(&cmd->lun->state) & (LUN_SWP | LUN_READ_ONLY))
-		value |= 0x80;	/* WP */
+		value |= 0x80; /* WP */
 	return value;
 }
 

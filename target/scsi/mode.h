@@ -13,8 +13,8 @@
 
 #include "target/scsi/internal.h"
 
-#define MODE_PAGE_MAX 32	/* bytes after the page's header */
-#define MODE_ALL_PAGES 0x3f
+#define MODE_PAGE_MAX	  32 /* bytes after the page's header */
+#define MODE_ALL_PAGES	  0x3f
 #define MODE_ALL_SUBPAGES 0xff
 
 /* SPC-4 table 161 */
@@ -27,13 +27,13 @@ enum mode_control {
 
 /* What the values of a page come from. */
 struct mode_source {
-	const struct bk_limits *limits;	/* all zero without a store */
+	const struct bk_limits *limits; /* all zero without a store */
 	uint32_t state;			/* enum lun_state bits that pages show */
 };
 
 struct mode_page {
 	uint8_t code, subcode;
-	uint8_t len;			/* bytes after the page's header */
+	uint8_t len; /* bytes after the page's header */
 	const char *name;
 	uint8_t changeable[MODE_PAGE_MAX];
 	void (*build)(uint8_t *values, const struct mode_source *source);

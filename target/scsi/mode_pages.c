@@ -68,8 +68,8 @@ const struct mode_page mode_pages[] = {
 	{ 0x01, 0x00, 10, "read-write error recovery", .build = build_error_recovery },
 	{ 0x02, 0x00, 14, "disconnect-reconnect", .build = build_disconnect },
 	{ 0x08, 0x00, 18, "caching", .build = build_caching },
-	{ 0x0a, 0x00, 10, "control", .changeable = { 0x04, 0, 0x08 },
-	  .build = build_control, .apply = apply_control },
+	{ 0x0a, 0x00, 10, "control", .changeable = { 0x04, 0, 0x08 }, .build = build_control,
+	  .apply = apply_control },
 	{ 0x0a, 0x01, 28, "control extension", .build = build_control_extension },
 	{ 0x1c, 0x00, 10, "informational exceptions control", .build = build_exceptions },
 };

@@ -18,11 +18,11 @@ struct mode_list {
 
 bool mode_select_judge(struct scsi_cmd *cmd)
 {
-	if (cmd->cdb[1] & 0x01)	/* SP: nothing is saved */
+	if (cmd->cdb[1] & 0x01) /* SP: nothing is saved */
 		return scsi_refuse_field(cmd, 1, 0);
 	if (cmd->transfer_len == 0)
 		return true;
-	if (!(cmd->cdb[1] & 0x10))	/* PF: pages as in the standard only */
+	if (!(cmd->cdb[1] & 0x10)) /* PF: pages as in the standard only */
 		return scsi_refuse_field(cmd, 1, 4);
 	if (cmd->transfer_len > LIST_MAX)
 		return scsi_refuse(cmd, SENSE_PARAMETER_LIST_LENGTH);
@@ -132,8 +132,7 @@ static const struct mode_page *take_page(struct mode_list *list)
 		return NULL;
 	page->build(now, &list->source);
 	for (uint32_t i = 0; i < len; i++) {
-		uint8_t differs =
-			(uint8_t)((given[header + i] ^ now[i]) & ~page->changeable[i]);
+		uint8_t differs = (uint8_t)((given[header + i] ^ now[i]) & ~page->changeable[i]);
 
 		if (differs) {
 			wrong(list, list->at + header + i,

@@ -137,12 +137,9 @@ int scsi_lun_number(const uint8_t field[8])
 	if (memcmp(field + 2, zeros, 6) != 0)
 		return -1;
 	switch (field[0] >> 6) {
-	case 0:	/* peripheral device addressing, bus 0 */
-		return field[0] == 0 ? field[1] : -1;
-	case 1:	/* flat space addressing */
-		return (field[0] & 0x3f) << 8 | field[1];
-	default:
-		return -1;
+	case 0: /* peripheral device addressing, bus 0 */ return field[0] == 0 ? field[1] : -1;
+	case 1: /* flat space addressing */ return (field[0] & 0x3f) << 8 | field[1];
+	default: return -1;
 	}
 }
 

@@ -15,18 +15,18 @@
 
 #include "target/scsi/scsi.h"
 
-#define SCSI_NO_ACTION 0xffff	/* the operation code has no service actions */
+#define SCSI_NO_ACTION 0xffff /* the operation code has no service actions */
 
 struct cdb_field {
-	uint8_t byte, len;	/* len 0: the CDB has no such field */
+	uint8_t byte, len; /* len 0: the CDB has no such field */
 };
 
 /* What the length field of a CDB counts. */
 enum cdb_length {
 	LENGTH_NONE,
-	LENGTH_BLOCKS,	  /* logical blocks that are transferred */
-	LENGTH_RANGE,	  /* logical blocks that are worked on; judge sets transfer_len */
-	LENGTH_BYTES,	  /* allocation length or parameter list length */
+	LENGTH_BLOCKS, /* logical blocks that are transferred */
+	LENGTH_RANGE,  /* logical blocks that are worked on; judge sets transfer_len */
+	LENGTH_BYTES,  /* allocation length or parameter list length */
 };
 
 /* When another nexus holds a reservation.  Persistent reservations will need
@@ -39,12 +39,12 @@ enum reservation_class {
 };
 
 enum opcode_flag {
-	OP_ANY_LUN = 1u << 0,	/* answered where there is no logical unit */
-	OP_NO_UA = 1u << 1,	/* never ends with a unit attention */
-	OP_MEDIUM = 1u << 2,	/* needs a store and a started unit */
-	OP_WRITES = 1u << 3,	/* refused when write protected */
-	OP_UNMAP = 1u << 4,	/* offered only where the store unmaps */
-	OP_STORE = 1u << 5,	/* needs a store, started or not */
+	OP_ANY_LUN = 1u << 0, /* answered where there is no logical unit */
+	OP_NO_UA = 1u << 1,   /* never ends with a unit attention */
+	OP_MEDIUM = 1u << 2,  /* needs a store and a started unit */
+	OP_WRITES = 1u << 3,  /* refused when write protected */
+	OP_UNMAP = 1u << 4,   /* offered only where the store unmaps */
+	OP_STORE = 1u << 5,   /* needs a store, started or not */
 };
 
 /* What scsi_lun_stats() counts a command as. */
@@ -58,18 +58,18 @@ enum opcode_group {
 
 struct scsi_opcode {
 	uint8_t opcode;
-	uint16_t action;	/* service action (byte 1, bits 4-0) or SCSI_NO_ACTION */
+	uint16_t action; /* service action (byte 1, bits 4-0) or SCSI_NO_ACTION */
 	uint8_t cdb_len;
-	uint8_t dir;		/* enum scsi_dir */
-	uint8_t reservation;	/* enum reservation_class */
-	uint8_t length_is;	/* enum cdb_length */
-	uint8_t group;		/* enum opcode_group */
-	uint8_t flags;		/* enum opcode_flag */
-	struct cdb_field lba;	/* logical blocks */
+	uint8_t dir;	      /* enum scsi_dir */
+	uint8_t reservation;  /* enum reservation_class */
+	uint8_t length_is;    /* enum cdb_length */
+	uint8_t group;	      /* enum opcode_group */
+	uint8_t flags;	      /* enum opcode_flag */
+	struct cdb_field lba; /* logical blocks */
 	struct cdb_field length;
-	uint32_t reply_max;	/* bytes of data-in at most; 0: 4096 (LENGTH_BYTES) */
-	uint8_t timeout_s;	/* recommended command timeout, 0: 1 s (RCTD) */
-	uint8_t usage[16];	/* CDB usage mask; byte 0 is the operation code */
+	uint32_t reply_max; /* bytes of data-in at most; 0: 4096 (LENGTH_BYTES) */
+	uint8_t timeout_s;  /* recommended command timeout, 0: 1 s (RCTD) */
+	uint8_t usage[16];  /* CDB usage mask; byte 0 is the operation code */
 	const char *name;
 	/* Checks what only this command knows and corrects transfer_len; false:
 	 * it has called scsi_refuse*().  NULL: nothing to check. */
@@ -80,7 +80,7 @@ struct scsi_opcode {
 /* Sorted by operation code and service action. */
 extern const struct scsi_opcode scsi_opcodes[];
 extern const unsigned int scsi_nopcodes;
-#define SCSI_OPCODES_MAX 80	/* room in per-reactor counters */
+#define SCSI_OPCODES_MAX 80 /* room in per-reactor counters */
 
 /* The row of a CDB, NULL when there is none.  *known_opcode tells whether the
  * operation code has any row (a wrong service action is a wrong field). */

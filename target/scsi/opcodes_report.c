@@ -8,7 +8,7 @@ enum reporting_options {
 	REPORT_ALL = 0,
 	REPORT_OPCODE = 1,
 	REPORT_OPCODE_ACTION = 2,
-	REPORT_OPCODE_ACTION_ANY = 3,	/* one that has no service actions, too */
+	REPORT_OPCODE_ACTION_ANY = 3, /* one that has no service actions, too */
 };
 
 static const struct scsi_opcode *find(uint8_t opcode, uint16_t action)
@@ -65,10 +65,10 @@ static void report_all(struct scsi_cmd *cmd)
 			continue;
 		if (op->action != SCSI_NO_ACTION) {
 			be16_store(d + 2, op->action);
-			d[5] |= 0x01;	/* SERVACTV */
+			d[5] |= 0x01; /* SERVACTV */
 		}
 		if (timeouts)
-			d[5] |= 0x02;	/* CTDP */
+			d[5] |= 0x02; /* CTDP */
 		be16_store(d + 6, op->cdb_len);
 		scsi_reply_put(cmd, d, sizeof(d));
 		if (timeouts)
@@ -86,13 +86,13 @@ static void report_one(struct scsi_cmd *cmd)
 	if (op && op->action != SCSI_NO_ACTION)
 		op = find(cmd->cdb[3], be16_load(cmd->cdb + 4));
 	if (!op || !scsi_opcode_offered(op, cmd->lun)) {
-		d[1] = 0x01;	/* not supported */
+		d[1] = 0x01; /* not supported */
 		scsi_reply(cmd, d, 4);
 		return;
 	}
-	d[1] = 0x03;		/* as the standard says */
+	d[1] = 0x03; /* as the standard says */
 	if (timeouts)
-		d[1] |= 0x80;	/* CTDP */
+		d[1] |= 0x80; /* CTDP */
 	be16_store(d + 2, op->cdb_len);
 	memcpy(d + 4, op->usage, op->cdb_len);
 	/* The field of a service action shows its value (SPC-4 6.35.3). */
@@ -116,7 +116,7 @@ void report_opcodes_run(struct scsi_cmd *cmd)
 /* ABORT TASK, ABORT TASK SET, CLEAR TASK SET, LOGICAL UNIT RESET, TARGET RESET. */
 void report_tmf_run(struct scsi_cmd *cmd)
 {
-	bool extended = cmd->cdb[2] & 0x80;	/* REPD */
+	bool extended = cmd->cdb[2] & 0x80; /* REPD */
 	uint8_t d[16] = { 0x80 | 0x40 | 0x10 | 0x08 | 0x02 };
 
 	if (extended)

@@ -3,7 +3,7 @@
 
 enum select_report {
 	SELECT_LUNS = 0x00,
-	SELECT_WELL_KNOWN = 0x01,	/* we have none */
+	SELECT_WELL_KNOWN = 0x01, /* we have none */
 	SELECT_ALL = 0x02,
 };
 

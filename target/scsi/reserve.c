@@ -11,19 +11,16 @@
 static bool exempt(const struct scsi_cmd *cmd)
 {
 	switch (cmd->cdb[0]) {
-	case 0x1b: /* START STOP UNIT that starts */
-		return (cmd->cdb[4] & 0xf1) == 0x01;
-	case 0x1e: /* PREVENT ALLOW MEDIUM REMOVAL that allows */
-		return (cmd->cdb[4] & 0x03) == 0;
-	default:
-		return false;
+	case 0x1b: /* START STOP UNIT that starts */ return (cmd->cdb[4] & 0xf1) == 0x01;
+	case 0x1e: /* PREVENT ALLOW MEDIUM REMOVAL that allows */ return (cmd->cdb[4] & 0x03) == 0;
+	default: return false;
 	}
 }
 
 bool reservation_allows(const struct scsi_cmd *cmd)
 {
-	const struct scsi_nexus *holder =
-		atomic_load_explicit(&cmd->lun->holder, memory_order_acquire);
+	const struct scsi_nexus *holder = atomic_load_explicit(&cmd->lun->holder,
+							       memory_order_acquire);
 
 	if (!holder || holder == cmd->nexus)
 		return true;

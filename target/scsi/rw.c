@@ -68,8 +68,7 @@ static void write_blocks(struct scsi_cmd *cmd)
 		return;
 	}
 	iov = scsi_cmd_iov(cmd, len, &iovcnt);
-	scsi_io(cmd, BK_WRITE, scsi_cache_flags(cmd), write_off(cmd), len, iov, iovcnt,
-		write_done);
+	scsi_io(cmd, BK_WRITE, scsi_cache_flags(cmd), write_off(cmd), len, iov, iovcnt, write_done);
 }
 
 /*

@@ -29,10 +29,10 @@
 #include "backing/backing.h"
 #include "target/scsi/settings.h"
 
-#define SCSI_CDB_MAX 32
+#define SCSI_CDB_MAX   32
 #define SCSI_SENSE_MAX 64
-#define SCSI_LUNS_MAX 16384	/* LUN numbers 0..16383 */
-#define SCSI_NAME_MAX 224	/* iSCSI name with its NUL (RFC 7143 4.2.7.1) */
+#define SCSI_LUNS_MAX  16384 /* LUN numbers 0..16383 */
+#define SCSI_NAME_MAX  224   /* iSCSI name with its NUL (RFC 7143 4.2.7.1) */
 
 /* SAM-5 5.3.1 */
 enum scsi_status {
@@ -62,7 +62,7 @@ struct scsi_identity {
 	uint8_t uuid[16];
 };
 
-struct scsi_lun;	/* one logical unit; may be mapped in several targets */
+struct scsi_lun; /* one logical unit; may be mapped in several targets */
 
 /*
  * Control thread.  backing may be NULL: a LUN whose store is not there is NOT
@@ -81,8 +81,7 @@ struct scsi_lun *scsi_lun_create(const char *name, const struct scsi_lun_setting
  * LUN has no store.
  */
 int scsi_lun_set_backing(struct scsi_lun *lun, struct backing *backing,
-			 struct reactor *const *reactors, unsigned int nreactors,
-			 struct err *err);
+			 struct reactor *const *reactors, unsigned int nreactors, struct err *err);
 /* How long the control thread waits for commands in flight. */
 #define SCSI_DRAIN_MS 5000
 struct backing *scsi_lun_backing(const struct scsi_lun *lun);
@@ -101,7 +100,7 @@ const char *scsi_lun_name(const struct scsi_lun *lun);
 
 struct scsi_lun_stats {
 	uint64_t reads, writes, read_bytes, write_bytes, flushes, unmaps, others;
-	uint64_t errors;	/* commands that ended with CHECK CONDITION */
+	uint64_t errors;		    /* commands that ended with CHECK CONDITION */
 	uint64_t read_errors, write_errors; /* of the medium */
 	bool ready;
 	uint64_t size_bytes;
@@ -118,7 +117,7 @@ struct scsi_target;
 
 /* Control thread.  name is the SCSI device name (the iSCSI name). */
 struct scsi_target *scsi_target_create(const char *name);
-void scsi_target_destroy(struct scsi_target *target);	/* no nexus left */
+void scsi_target_destroy(struct scsi_target *target); /* no nexus left */
 
 /* Control thread.  Every nexus of the target is told once (06/3F/0E REPORTED
  * LUNS DATA HAS CHANGED) when it was already in use. */
@@ -179,33 +178,33 @@ enum scsi_task_attr {
 struct scsi_cmd {
 	/* Filled by the transport before scsi_cmd_prepare(). */
 	struct scsi_nexus *nexus;
-	uint8_t lun_field[8];	 /* SAM-5 4.7 */
+	uint8_t lun_field[8]; /* SAM-5 4.7 */
 	uint8_t cdb[SCSI_CDB_MAX];
-	uint8_t cdb_len;	 /* bytes the initiator sent: 16..32 */
-	uint8_t attr;		 /* enum scsi_task_attr */
-	uint8_t initiator_dir;	 /* enum scsi_dir: what the initiator expects */
-	uint32_t edtl;		 /* bytes: Expected Data Transfer Length */
+	uint8_t cdb_len;       /* bytes the initiator sent: 16..32 */
+	uint8_t attr;	       /* enum scsi_task_attr */
+	uint8_t initiator_dir; /* enum scsi_dir: what the initiator expects */
+	uint32_t edtl;	       /* bytes: Expected Data Transfer Length */
 	void (*done)(struct scsi_cmd *cmd);
 
 	/* Filled by scsi_cmd_prepare(). */
-	uint8_t dir;		 /* enum scsi_dir of this CDB */
-	uint32_t transfer_len;	 /* bytes that the CDB asks for, either way */
-	uint32_t data_out_len;	 /* bytes to collect before execute: min(transfer, edtl) */
-	uint32_t buf_len;	 /* bytes of buffer to bring: data_out_len, or room for
+	uint8_t dir;	       /* enum scsi_dir of this CDB */
+	uint32_t transfer_len; /* bytes that the CDB asks for, either way */
+	uint32_t data_out_len; /* bytes to collect before execute: min(transfer, edtl) */
+	uint32_t buf_len;      /* bytes of buffer to bring: data_out_len, or room for
 				  * the data in, at most BUFPOOL_TRANSFER_MAX; 0: none */
-	bool write_inline;	 /* data_out may be a receive area that is gone
+	bool write_inline;     /* data_out may be a receive area that is gone
 				  * when execute returns */
 
 	/* Filled by the transport before scsi_cmd_execute(). */
-	struct iovec *iov;	 /* buf_len bytes in all */
+	struct iovec *iov; /* buf_len bytes in all */
 	uint32_t iovcnt;
 
 	/* The result, valid in done. */
-	uint8_t status;		 /* enum scsi_status */
+	uint8_t status; /* enum scsi_status */
 	uint8_t sense_len;
 	uint8_t sense[SCSI_SENSE_MAX];
-	uint32_t data_in_len;	 /* bytes to send from iov, <= min(edtl, buf_len) */
-	uint32_t residual_len;	 /* bytes that the CDB would have moved, for residuals:
+	uint32_t data_in_len;  /* bytes to send from iov, <= min(edtl, buf_len) */
+	uint32_t residual_len; /* bytes that the CDB would have moved, for residuals:
 				  * RFC 7143 11.4.5 compares this with edtl */
 
 	/* Private to target/scsi. */
@@ -218,22 +217,22 @@ struct scsi_cmd {
 	struct bk_extent extents[SCSI_EXTENTS];
 	uint64_t lba;
 	uint64_t nblocks;
-	uint64_t progress;	 /* of commands that take several requests */
-	uint64_t reply_len;	 /* data-in so far, whether there was room or not */
+	uint64_t progress;  /* of commands that take several requests */
+	uint64_t reply_len; /* data-in so far, whether there was room or not */
 	void (*next)(struct scsi_cmd *cmd);
-	uint32_t generation;	 /* of the store when it was prepared */
-	uint32_t out_len;	 /* data-out that came */
+	uint32_t generation; /* of the store when it was prepared */
+	uint32_t out_len;    /* data-out that came */
 	uint32_t step;
-	int lun_number;		 /* -1: none that we use */
-	uint32_t cut_index;	 /* iov[cut_index] was shortened from cut_len */
-	size_t cut_len;		 /* 0: none */
+	int lun_number;	    /* -1: none that we use */
+	uint32_t cut_index; /* iov[cut_index] was shortened from cut_len */
+	size_t cut_len;	    /* 0: none */
 	bool aborted;
 	bool prepared;
 	bool executing;
-	bool in_execute;	 /* within scsi_cmd_execute(): completion is deferred */
-	bool gone;		 /* the LUN was unmapped before it was executed */
+	bool in_execute; /* within scsi_cmd_execute(): completion is deferred */
+	bool gone;	 /* the LUN was unmapped before it was executed */
 	struct list lun_link;
-	struct list wait_link;	 /* for the LUN's scratch */
+	struct list wait_link; /* for the LUN's scratch */
 	struct reactor_work finish;
 };
 
@@ -289,8 +288,7 @@ bool scsi_nexus_has_lun(struct scsi_nexus *nexus, const uint8_t lun_field[8]);
  * tasks of all sessions it affects: reservations released, mode parameters to
  * their defaults, unit attentions for the other nexuses (29/xx, 2F/00).
  */
-void scsi_tmf_apply(struct scsi_nexus *nexus, enum scsi_tmf function,
-		    const uint8_t lun_field[8]);
+void scsi_tmf_apply(struct scsi_nexus *nexus, enum scsi_tmf function, const uint8_t lun_field[8]);
 
 /* The LUN of a number in the nexus's target, NULL when there is none: the
  * transport compares it with cmd->lun of other sessions' tasks. */

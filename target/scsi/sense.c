@@ -10,17 +10,17 @@
 #include "target/scsi/scsi.h"
 
 static const struct sense_row rows[SENSE_COUNT] = {
-#define X(name, key_, asc_, ascq_, text_)                                                          \
+#define X(name, key_, asc_, ascq_, text_) \
 	[SENSE_##name] = { .key = KEY_##key_, .asc = (asc_), .ascq = (ascq_), .text = (text_) },
 	SENSE_LIST(X)
 #undef X
 };
 
 static const char *const key_names[16] = {
-	"NO SENSE",	   "RECOVERED ERROR", "NOT READY",	 "MEDIUM ERROR",
-	"HARDWARE ERROR",  "ILLEGAL REQUEST", "UNIT ATTENTION",	 "DATA PROTECT",
-	"BLANK CHECK",	   "VENDOR SPECIFIC", "COPY ABORTED",	 "ABORTED COMMAND",
-	"RESERVED",	   "VOLUME OVERFLOW", "MISCOMPARE",	 "COMPLETED",
+	"NO SENSE",	  "RECOVERED ERROR", "NOT READY",      "MEDIUM ERROR",
+	"HARDWARE ERROR", "ILLEGAL REQUEST", "UNIT ATTENTION", "DATA PROTECT",
+	"BLANK CHECK",	  "VENDOR SPECIFIC", "COPY ABORTED",   "ABORTED COMMAND",
+	"RESERVED",	  "VOLUME OVERFLOW", "MISCOMPARE",     "COMPLETED",
 };
 
 const struct sense_row *sense_row(enum sense sense)
@@ -68,7 +68,7 @@ static uint8_t write_descriptor(uint8_t *out, const struct sense_row *row,
 	out[1] = row->key;
 	out[2] = row->asc;
 	out[3] = row->ascq;
-	if (detail && detail->has_info) {	/* information, SPC-4 4.5.2.2 */
+	if (detail && detail->has_info) { /* information, SPC-4 4.5.2.2 */
 		memset(out + len, 0, 12);
 		out[len] = 0x00;
 		out[len + 1] = 0x0a;
@@ -76,7 +76,7 @@ static uint8_t write_descriptor(uint8_t *out, const struct sense_row *row,
 		be64_store(out + len + 4, detail->info);
 		len += 12;
 	}
-	if (detail && detail->has_field) {	/* sense-key specific, 4.5.2.4 */
+	if (detail && detail->has_field) { /* sense-key specific, 4.5.2.4 */
 		memset(out + len, 0, 8);
 		out[len] = 0x02;
 		out[len + 1] = 0x06;
@@ -92,8 +92,8 @@ uint8_t sense_write(uint8_t *out, enum sense sense, const struct sense_detail *d
 {
 	const struct sense_row *row = sense_row(sense);
 
-	return descriptor_format ? write_descriptor(out, row, detail) :
-				   write_fixed(out, row, detail);
+	return descriptor_format ? write_descriptor(out, row, detail)
+				 : write_fixed(out, row, detail);
 }
 
 enum sense sense_from_errno(int code, bool writing)

@@ -29,8 +29,7 @@ enum sense_key {
 #define SENSE_LIST(X)                                                                              \
 	X(NO_SENSE, NO_SENSE, 0x00, 0x00, "NO ADDITIONAL SENSE INFORMATION")                       \
 	X(STORE_NOT_READY, NOT_READY, 0x04, 0x00, "LOGICAL UNIT NOT READY, CAUSE NOT REPORTABLE")  \
-	X(STOPPED, NOT_READY, 0x04, 0x02,                                                          \
-	  "LOGICAL UNIT NOT READY, INITIALIZING COMMAND REQUIRED")                                 \
+	X(STOPPED, NOT_READY, 0x04, 0x02, "LOGICAL UNIT NOT READY, INITIALIZING COMMAND REQUIRED") \
 	X(NO_MEDIUM, NOT_READY, 0x3a, 0x00, "MEDIUM NOT PRESENT")                                  \
 	X(WRITE_ERROR, MEDIUM_ERROR, 0x0c, 0x00, "WRITE ERROR")                                    \
 	X(READ_ERROR, MEDIUM_ERROR, 0x11, 0x00, "UNRECOVERED READ ERROR")                          \
@@ -43,8 +42,7 @@ enum sense_key {
 	X(INVALID_FIELD_PARAMETER, ILLEGAL_REQUEST, 0x26, 0x00, "INVALID FIELD IN PARAMETER LIST") \
 	X(INVALID_INFORMATION_UNIT, ILLEGAL_REQUEST, 0x0e, 0x03,                                   \
 	  "INVALID FIELD IN COMMAND INFORMATION UNIT")                                             \
-	X(SAVING_NOT_SUPPORTED, ILLEGAL_REQUEST, 0x39, 0x00,                                       \
-	  "SAVING PARAMETERS NOT SUPPORTED")                                                       \
+	X(SAVING_NOT_SUPPORTED, ILLEGAL_REQUEST, 0x39, 0x00, "SAVING PARAMETERS NOT SUPPORTED")    \
 	X(REMOVAL_PREVENTED, ILLEGAL_REQUEST, 0x53, 0x02, "MEDIUM REMOVAL PREVENTED")              \
 	X(UA_MEDIUM_CHANGED, UNIT_ATTENTION, 0x28, 0x00,                                           \
 	  "NOT READY TO READY CHANGE, MEDIUM MAY HAVE CHANGED")                                    \
@@ -70,7 +68,7 @@ enum sense {
 #define X(name, key, asc, ascq, text) SENSE_##name,
 	SENSE_LIST(X)
 #undef X
-	SENSE_COUNT,
+		SENSE_COUNT,
 };
 
 struct sense_row {
@@ -82,12 +80,12 @@ const struct sense_row *sense_row(enum sense sense);
 
 /* What goes beside key, ASC and ASCQ. */
 struct sense_detail {
-	bool has_info;		/* INFORMATION is valid */
+	bool has_info; /* INFORMATION is valid */
 	uint64_t info;
-	bool has_field;		/* sense-key specific: field pointer, SPC-4 4.5.2.4.2 */
-	bool field_in_cdb;	/* else in the parameter list */
+	bool has_field;	   /* sense-key specific: field pointer, SPC-4 4.5.2.4.2 */
+	bool field_in_cdb; /* else in the parameter list */
 	uint16_t field_byte;
-	int8_t field_bit;	/* the most significant bit of the field; -1: the whole byte */
+	int8_t field_bit; /* the most significant bit of the field; -1: the whole byte */
 };
 
 #define SENSE_FIXED_LEN 18

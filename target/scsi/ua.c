@@ -41,8 +41,8 @@ void ua_raise(struct scsi_lun *lun, const struct scsi_nexus *except, enum scsi_u
 
 		pthread_mutex_lock(&target->lock);
 		list_for_each(nexus_link, &target->nexuses) {
-			struct scsi_nexus *nexus =
-				container_of(nexus_link, struct scsi_nexus, link);
+			struct scsi_nexus *nexus = container_of(nexus_link, struct scsi_nexus,
+								link);
 			struct nexus_lun *nl = nexus_lun(nexus, mapping->number);
 
 			if (nexus != except && nl)
@@ -84,9 +84,8 @@ static void lun_reset(struct scsi_lun *lun, const struct scsi_nexus *from)
 
 		pthread_mutex_lock(&mapping->target->lock);
 		list_for_each(nexus_link, &mapping->target->nexuses) {
-			struct nexus_lun *nl =
-				nexus_lun(container_of(nexus_link, struct scsi_nexus, link),
-					  mapping->number);
+			struct nexus_lun *nl = nexus_lun(
+				container_of(nexus_link, struct scsi_nexus, link), mapping->number);
 
 			if (nl)
 				nl->prevent = false;

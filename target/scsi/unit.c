@@ -9,9 +9,9 @@ void test_unit_ready_run(struct scsi_cmd *cmd)
 
 /* ---- START STOP UNIT (SBC-3 5.20) ---- */
 
-#define START 0x01
-#define LOEJ 0x02
-#define NO_FLUSH 0x04
+#define START		0x01
+#define LOEJ		0x02
+#define NO_FLUSH	0x04
 #define POWER_CONDITION 0xf0
 
 static bool removable(struct scsi_lun *lun)

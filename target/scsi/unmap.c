@@ -8,7 +8,7 @@
 #include "target/scsi/internal.h"
 
 #define LIST_HEADER 8
-#define DESCRIPTOR 16
+#define DESCRIPTOR  16
 
 bool unmap_judge(struct scsi_cmd *cmd)
 {
@@ -68,8 +68,8 @@ static void unmap_step(struct scsi_cmd *cmd)
 		if (left > max)
 			left = max;
 		cmd->progress += left;
-		scsi_io(cmd, BK_UNMAP, 0,
-			lba * limits->block_size + cmd->progress - left, left, NULL, 0, unmap_step);
+		scsi_io(cmd, BK_UNMAP, 0, lba * limits->block_size + cmd->progress - left, left,
+			NULL, 0, unmap_step);
 		return;
 	}
 	scsi_good(cmd);
@@ -84,7 +84,7 @@ void unmap_run(struct scsi_cmd *cmd)
 		scsi_fail(cmd, SENSE_INVALID_INFORMATION_UNIT);
 		return;
 	}
-	if (cmd->transfer_len == 0) {	/* SBC-3 5.28.1: not an error */
+	if (cmd->transfer_len == 0) { /* SBC-3 5.28.1: not an error */
 		scsi_good(cmd);
 		return;
 	}

@@ -8,10 +8,10 @@
 
 /* BYTCHK, byte 1 bits 2-1 (SBC-3 table 102) */
 enum bytchk {
-	BYTCHK_MEDIUM = 0,	/* nothing comes: can the blocks be read? */
-	BYTCHK_ALL = 1,		/* each block with its own data */
+	BYTCHK_MEDIUM = 0, /* nothing comes: can the blocks be read? */
+	BYTCHK_ALL = 1,	   /* each block with its own data */
 	BYTCHK_RESERVED = 2,
-	BYTCHK_ONE = 3,		/* each block with the one that came */
+	BYTCHK_ONE = 3, /* each block with the one that came */
 };
 
 static enum bytchk bytchk(const struct scsi_cmd *cmd)
@@ -24,8 +24,7 @@ bool verify_judge(struct scsi_cmd *cmd)
 	uint32_t block_size = cmd_limits(cmd)->block_size;
 
 	switch (bytchk(cmd)) {
-	case BYTCHK_MEDIUM:
-		return true;
+	case BYTCHK_MEDIUM: return true;
 	case BYTCHK_ALL:
 		if (cmd->nblocks > SCSI_TRANSFER_MAX / block_size)
 			return scsi_refuse_field(cmd, cmd->op->length.byte, -1);
@@ -36,8 +35,7 @@ bool verify_judge(struct scsi_cmd *cmd)
 		cmd->dir = SCSI_DATA_OUT;
 		cmd->transfer_len = cmd->nblocks ? block_size : 0;
 		return true;
-	default:
-		return scsi_refuse_field(cmd, 1, 2);
+	default: return scsi_refuse_field(cmd, 1, 2);
 	}
 }
 
@@ -72,8 +70,8 @@ static void step_read(struct scsi_cmd *cmd, void (*got)(struct scsi_cmd *))
 		len = LUN_SCRATCH;
 	cmd->rw_iov[0].iov_base = cmd->per->scratch;
 	cmd->rw_iov[0].iov_len = len;
-	scsi_io(cmd, BK_READ, BK_DONT_CACHE,
-		cmd->lba * cmd_limits(cmd)->block_size + cmd->progress, len, cmd->rw_iov, 1, got);
+	scsi_io(cmd, BK_READ, BK_DONT_CACHE, cmd->lba * cmd_limits(cmd)->block_size + cmd->progress,
+		len, cmd->rw_iov, 1, got);
 }
 
 /* The first byte of the step that differs from the data; len: none. */
@@ -182,8 +180,8 @@ static void or_got(struct scsi_cmd *cmd)
 		for (uint32_t i = 0; i < block_size; i++)
 			cmd->per->scratch[at + i] |= data[i];
 	}
-	scsi_io(cmd, BK_WRITE, scsi_cache_flags(cmd),
-		cmd->lba * block_size + cmd->progress, len, cmd->rw_iov, 1, or_written);
+	scsi_io(cmd, BK_WRITE, scsi_cache_flags(cmd), cmd->lba * block_size + cmd->progress, len,
+		cmd->rw_iov, 1, or_written);
 }
 
 static void orwrite_step(struct scsi_cmd *cmd)

@@ -16,7 +16,7 @@
 struct vpd {
 	const struct scsi_cmd *cmd;
 	const struct scsi_lun *lun;
-	const struct bk_limits *limits;	/* all zero without a store */
+	const struct bk_limits *limits; /* all zero without a store */
 	uint8_t body[VPD_MAX];
 	uint32_t len;
 };
@@ -41,7 +41,7 @@ static void *vpd_add(struct vpd *vpd, size_t len)
 
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
-	for (; text && *text; text++)	/* FNV-1a */
+	for (; text && *text; text++) /* FNV-1a */
 		hash = (hash ^ (uint8_t)*text) * 0x100000001b3u;
 	return (hash ^ 0xff) * 0x100000001b3u;
 }
@@ -196,10 +196,10 @@ static void build_extended(struct vpd *vpd)
 {
 	uint8_t *p = vpd_add(vpd, 60);
 
-	p[1] = 0x07;			/* HEADSUP, ORDSUP, SIMPSUP */
+	p[1] = 0x07; /* HEADSUP, ORDSUP, SIMPSUP */
 	if (vpd->limits->volatile_cache)
-		p[2] = 0x01;		/* V_SUP */
-	p[3] = 0x01;			/* LUICLR */
+		p[2] = 0x01;				    /* V_SUP */
+	p[3] = 0x01;					    /* LUICLR */
 	p[9] = SENSE_FIXED_LEN > 28 ? SENSE_FIXED_LEN : 28; /* longest sense data */
 }
 
@@ -218,7 +218,7 @@ static void build_block_limits(struct vpd *vpd)
 	uint8_t *p = vpd_add(vpd, 60);
 	uint32_t granularity;
 
-	p[0] = 0x01;			/* WSNZ */
+	p[0] = 0x01; /* WSNZ */
 	be16_store(p + 2, (uint16_t)blocks(vpd, limits->physical_block_size));
 	be32_store(p + 4, blocks(vpd, SCSI_TRANSFER_MAX));
 	be32_store(p + 8, blocks(vpd, limits->io_optimal));
@@ -252,8 +252,8 @@ static void build_provisioning(struct vpd *vpd)
 	if (limits->write_zeroes_unmaps)
 		p[1] |= 0x60;
 	if (limits->unmapped_reads_zero)
-		p[1] |= 0x04;		/* LBPRZ 001b */
-	p[2] = 0x02;			/* thin provisioned */
+		p[1] |= 0x04; /* LBPRZ 001b */
+	p[2] = 0x02;	      /* thin provisioned */
 }
 
 static const struct vpd_page vpd_pages[] = {

@@ -8,7 +8,7 @@
 #include "target/scsi/internal.h"
 
 #define UNMAP 0x08
-#define NDOB 0x01
+#define NDOB  0x01
 
 bool write_same_judge(struct scsi_cmd *cmd)
 {
@@ -17,7 +17,7 @@ bool write_same_judge(struct scsi_cmd *cmd)
 
 	if (cmd->cdb[1] & scsi_opcode_withheld(cmd->op, cmd->lun))
 		return scsi_refuse_field(cmd, 1, 3);
-	if (cmd->nblocks == 0)		/* WSNZ in VPD B0 */
+	if (cmd->nblocks == 0) /* WSNZ in VPD B0 */
 		return scsi_refuse_field(cmd, cmd->op->length.byte, -1);
 	if (cmd->nblocks > SCSI_WRITE_SAME_BLOCKS_MAX)
 		return scsi_refuse_field(cmd, cmd->op->length.byte, -1);

@@ -13,9 +13,9 @@
 
 #include "target/scsi/scsi.h"
 
-#define COMMAND_LEN 20
+#define COMMAND_LEN  20
 #define COMMANDS_MAX 64
-#define BLOCK_SIZES 2
+#define BLOCK_SIZES  2
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -44,7 +44,8 @@ static void open_nexuses(void *arg)
 
 	for (uint8_t i = 0; i < 2; i++) {
 		struct scsi_nexus_id id = { .initiator_name = "iqn.2000-01.fuzz:host",
-					    .isid = { 0x80, i }, .portal_group_tag = 1,
+					    .isid = { 0x80, i },
+					    .portal_group_tag = 1,
 					    .relative_port = 1 };
 
 		side->nexus[i] = scsi_nexus_open(side->target, &id, fuzz.reactor);
@@ -80,7 +81,8 @@ static void side_open(struct side *side, uint32_t block_size)
 
 static void start(void)
 {
-	struct reactor_config config = { .cpu = -1, .ring_entries = 64,
+	struct reactor_config config = { .cpu = -1,
+					 .ring_entries = 64,
 					 .buffer_bytes = BUFPOOL_BYTES_MIN };
 	struct err err;
 	int rc = reactor_start(&config, &fuzz.reactor, &err);

@@ -9,10 +9,8 @@
 #include "base/be.h"
 
 const struct disk_store disk_stores[] = {
-	{ "memory_512", 512, .memory = true },
-	{ "memory_4096", 4096, .memory = true },
-	{ "file_512", 512, .on_disk = false },
-	{ "file_4096", 4096, .on_disk = true },
+	{ "memory_512", 512, .memory = true }, { "memory_4096", 4096, .memory = true },
+	{ "file_512", 512, .on_disk = false }, { "file_4096", 4096, .on_disk = true },
 	{ "fault_512", 512, .fault = true },
 };
 const size_t disk_nstores = ARRAY_LEN(disk_stores);
@@ -24,8 +22,9 @@ static uint8_t data_in[DISK_DATA_MAX];
 
 struct reactor *disk_reactor(unsigned int index)
 {
-	struct reactor_config config = { .index = index, .cpu = -1, .ring_entries = 128,
-					 .buffer_bytes = BUFPOOL_BYTES_MIN };
+	struct reactor_config config = {
+		.index = index, .cpu = -1, .ring_entries = 128, .buffer_bytes = BUFPOOL_BYTES_MIN
+	};
 	struct err err;
 
 	if (reactors[index])
@@ -68,8 +67,10 @@ struct scsi_nexus *disk_nexus_open(struct disk *disk, struct reactor *reactor, u
 {
 	struct nexus_call call = {
 		.target = disk->target,
-		.id = { .initiator_name = "iqn.2000-01.test:host", .isid = { 0x80, isid },
-			.portal_group_tag = 7, .relative_port = 2 },
+		.id = { .initiator_name = "iqn.2000-01.test:host",
+			.isid = { 0x80, isid },
+			.portal_group_tag = 7,
+			.relative_port = 2 },
 		.reactor = reactor,
 	};
 
@@ -367,11 +368,11 @@ void disk_wait(struct disk *disk, struct disk_call *call)
 	free(call);
 }
 
-void disk_any(struct disk *disk, struct cdb cdb, enum scsi_dir dir, uint32_t edtl,
-	      const void *data, uint32_t came)
+void disk_any(struct disk *disk, struct cdb cdb, enum scsi_dir dir, uint32_t edtl, const void *data,
+	      uint32_t came)
 {
-	struct disk_call *call =
-		call_new(disk, disk->nexus[disk->who], disk->reactor, cdb, dir, edtl);
+	struct disk_call *call = call_new(disk, disk->nexus[disk->who], disk->reactor, cdb, dir,
+					  edtl);
 
 	call->data = data;
 	call->came = came;
@@ -434,8 +435,8 @@ bool disk_sense_is(const struct disk *disk, uint8_t key, uint8_t asc, uint8_t as
 	bool fixed = disk->sense_len && (disk->sense[0] & 0x7f) == 0x70;
 	const uint8_t *code = disk->sense + (fixed ? 12 : 2);
 
-	if (disk->status == SCSI_CHECK_CONDITION &&
-	    (disk->sense[fixed ? 2 : 1] & 0x0f) == key && code[0] == asc && code[1] == ascq)
+	if (disk->status == SCSI_CHECK_CONDITION && (disk->sense[fixed ? 2 : 1] & 0x0f) == key &&
+	    code[0] == asc && code[1] == ascq)
 		return true;
 	if (disk->status == SCSI_CHECK_CONDITION)
 		scsi_sense_text(disk->sense, disk->sense_len, text, sizeof(text));

@@ -14,16 +14,16 @@
 #include "target/scsi/scsi.h"
 #include "tests/unit/quintain_test.h"
 
-#define DISK_SIZE (16u << 20)
-#define DISK_LUN 3
+#define DISK_SIZE     (16u << 20)
+#define DISK_LUN      3
 #define DISK_DATA_MAX (17u << 20)
 
 struct disk_store {
 	const char *name;
 	uint32_t block_size;
-	bool memory;	/* the store `memory` */
-	bool on_disk;	/* a file in TEST_TMP, else in /dev/shm */
-	bool fault;	/* behind the fault filter */
+	bool memory;  /* the store `memory` */
+	bool on_disk; /* a file in TEST_TMP, else in /dev/shm */
+	bool fault;   /* behind the fault filter */
 };
 extern const struct disk_store disk_stores[];
 extern const size_t disk_nstores;
@@ -31,7 +31,7 @@ extern const size_t disk_nstores;
 struct disk {
 	const struct disk_store *store;
 	struct reactor *reactor;
-	struct backing *backing;	/* what the LUN has */
+	struct backing *backing; /* what the LUN has */
 	struct backing_settings settings;
 	struct scsi_lun_settings lun_settings;
 	struct scsi_lun *lun;
@@ -42,9 +42,9 @@ struct disk {
 	char path[256];
 
 	/* What the next commands are sent with. */
-	unsigned int who;	/* which nexus */
+	unsigned int who; /* which nexus */
 	uint8_t lun_field[8];
-	uint8_t *in;		/* data-in lands here */
+	uint8_t *in; /* data-in lands here */
 
 	/* What the last one gave. */
 	uint8_t status;
@@ -79,8 +79,8 @@ struct cdb cdb16(uint8_t op, uint8_t byte1, uint64_t lba, uint32_t length);
 void disk_none(struct disk *disk, struct cdb cdb);
 void disk_in(struct disk *disk, struct cdb cdb, uint32_t edtl);
 void disk_out(struct disk *disk, struct cdb cdb, const void *data, uint32_t len);
-void disk_any(struct disk *disk, struct cdb cdb, enum scsi_dir dir, uint32_t edtl,
-	      const void *data, uint32_t came);
+void disk_any(struct disk *disk, struct cdb cdb, enum scsi_dir dir, uint32_t edtl, const void *data,
+	      uint32_t came);
 
 /* Several at once: sent, then waited for. */
 struct disk_call;
@@ -108,7 +108,10 @@ struct scsi_test {
 	const char *name;
 	void (*run)(void);
 };
-#define SCSI_TEST(function) { #function, function }
+#define SCSI_TEST(function)         \
+	{                           \
+#function, function \
+	}
 extern const struct scsi_test tests_inquiry[], tests_rw[], tests_verify[], tests_provisioning[],
 	tests_mode[], tests_unit[], tests_report[], tests_nexus[], tests_fault[], tests_lun[];
 

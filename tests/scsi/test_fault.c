@@ -146,8 +146,9 @@ static void each_command_of_several_steps_reports_the_nth_error(void)
 	memset(data, 7, sizeof(data));
 	open_fault(&d, 0, FAULT_ERROR, EIO, false);
 	for (uint64_t nth = 1; nth <= 4; nth++) {
-		struct fault_rule rule = { .ops = 1u << BK_WRITE, .kind = FAULT_ERROR,
-					   .nth = nth, .err = EIO };
+		struct fault_rule rule = {
+			.ops = 1u << BK_WRITE, .kind = FAULT_ERROR, .nth = nth, .err = EIO
+		};
 
 		fault_set(d.backing, &rule, 1);
 		disk_out(&d, cdb10(0x41, 0, 0, 500), data, d.block_size);
@@ -172,7 +173,7 @@ static void stuck_store_does_not_hang_the_control_thread(void)
 	CU_ASSERT_EQUAL(scsi_lun_set_backing(d.lun, NULL, NULL, 0, &err), -EBUSY);
 	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "disk"));
 	disk_in(&d, cdb10(0x28, 0, 0, 1), d.block_size);
-	CHECK_GOOD(&d);		/* the old store stays in place */
+	CHECK_GOOD(&d); /* the old store stays in place */
 	CU_ASSERT_FALSE(disk_call_done(call));
 	fault_release(d.backing);
 	disk_wait(&d, call);

@@ -24,7 +24,7 @@ static void inquiry_describes_a_disk(void)
 	CU_ASSERT_EQUAL(d.in[2], 0x06);
 	CU_ASSERT_EQUAL(d.in[3], 0x12);
 	CU_ASSERT_EQUAL(d.in[4], 91);
-	CU_ASSERT_EQUAL(d.in[5], 0);	/* no TPGS, 3PC, PROTECT */
+	CU_ASSERT_EQUAL(d.in[5], 0); /* no TPGS, 3PC, PROTECT */
 	CU_ASSERT_EQUAL(memcmp(d.in + 8, "QUINTAINVIRTUAL-DISK    0001", 28), 0);
 	CU_ASSERT_EQUAL(be16_load(d.in + 58), 0x00a0);
 	disk_close(&d);
@@ -126,7 +126,7 @@ static void identification_names_lun_port_and_device(void)
 	p = designator(&d, 0, 3);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
 	CU_ASSERT_EQUAL(p[3], 8);
-	CU_ASSERT_EQUAL(p[4], 0x30);	/* locally assigned, then the UUID */
+	CU_ASSERT_EQUAL(p[4], 0x30); /* locally assigned, then the UUID */
 	CU_ASSERT_EQUAL(p[5], 0xa1);
 	p = designator(&d, 0, 1);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
@@ -178,8 +178,8 @@ static void block_limits_are_those_of_the_store(void)
 	disk_in(&d, inquiry(1, 0xb0, 255), 255);
 	CHECK_GOOD(&d);
 	CU_ASSERT_EQUAL(d.data_len, 64);
-	CU_ASSERT_EQUAL(d.in[4], 1);			/* WSNZ */
-	CU_ASSERT_EQUAL(d.in[5], 0);			/* no COMPARE AND WRITE */
+	CU_ASSERT_EQUAL(d.in[4], 1); /* WSNZ */
+	CU_ASSERT_EQUAL(d.in[5], 0); /* no COMPARE AND WRITE */
 	CU_ASSERT_EQUAL(be16_load(d.in + 6), 4096 / d.block_size);
 	CU_ASSERT_EQUAL(be32_load(d.in + 8), (16u << 20) / d.block_size);
 	if (limits->unmap_max) {
@@ -187,8 +187,8 @@ static void block_limits_are_those_of_the_store(void)
 		CU_ASSERT_EQUAL(be32_load(d.in + 24), 256);
 		CU_ASSERT_EQUAL(be32_load(d.in + 28), limits->unmap_granularity / d.block_size);
 	}
-	CU_ASSERT_EQUAL(d.in[32], 0);			/* UGAVALID */
-	CU_ASSERT_EQUAL(be64_load(d.in + 36), 32768);	/* WRITE SAME */
+	CU_ASSERT_EQUAL(d.in[32], 0);		      /* UGAVALID */
+	CU_ASSERT_EQUAL(be64_load(d.in + 36), 32768); /* WRITE SAME */
 	disk_in(&d, inquiry(1, 0xb2, 255), 255);
 	CU_ASSERT_EQUAL(d.data_len, 8);
 	CU_ASSERT_EQUAL(d.in[5] >> 7, limits->unmap_max > 0);

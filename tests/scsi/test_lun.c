@@ -205,7 +205,7 @@ static void stats_sum_what_was_done(void)
 	CU_ASSERT_EQUAL(stats.writes, 1);
 	CU_ASSERT_EQUAL(stats.read_bytes, 3 * d.block_size);
 	CU_ASSERT_EQUAL(stats.write_bytes, 3 * d.block_size);
-	CU_ASSERT_EQUAL(stats.errors, 3);	/* two unit attentions, one range */
+	CU_ASSERT_EQUAL(stats.errors, 3); /* two unit attentions, one range */
 	CU_ASSERT_TRUE(stats.ready);
 	CU_ASSERT_EQUAL(stats.block_size, d.block_size);
 	CU_ASSERT_EQUAL(stats.size_bytes, DISK_SIZE);

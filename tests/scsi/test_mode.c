@@ -116,7 +116,7 @@ static void wce_is_true(void)
 		CU_ASSERT_EQUAL(page[2] >> 2 & 1, d.backing->limits.volatile_cache);
 		sense6(&d, 0x40 | 0x08, 0);
 		page = page_in(&d, 0x08, 0);
-		CU_ASSERT_EQUAL(page[2], 0);	/* not changeable */
+		CU_ASSERT_EQUAL(page[2], 0); /* not changeable */
 		disk_close(&d);
 	}
 }
@@ -143,7 +143,7 @@ static void mode_select_refuses_what_is_not_changeable(void)
 	page[2] ^= 0x04;
 	select6(&d, page, sizeof(page));
 	CHECK_SENSE(&d, 5, 0x26, 0);
-	CU_ASSERT_EQUAL(d.sense[15], 0x8a);	/* in the list, bit 2 */
+	CU_ASSERT_EQUAL(d.sense[15], 0x8a); /* in the list, bit 2 */
 	CU_ASSERT_EQUAL(be16_load(d.sense + 16), 6);
 	page[2] ^= 0x04;
 	page[1] = 19;

@@ -123,7 +123,7 @@ static void unmap_judges_its_lengths(void)
 	unmap(&d, &list);
 	CHECK_SENSE(&d, 5, 0x26, 0);
 	disk_out(&d, cdb10(0x42, 1, 0, (uint16_t)list.len), list.data, list.len);
-	CHECK_FIELD(&d, 1);	/* ANCHOR */
+	CHECK_FIELD(&d, 1); /* ANCHOR */
 	disk_close(&d);
 }
 
@@ -161,7 +161,7 @@ static void write_same_of_zeros_reads_as_zeros(void)
 	CU_ASSERT_TRUE(disk_is(&d, 1, 298, 0));
 	CU_ASSERT_TRUE(disk_is(&d, 299, 1, 0x77));
 	disk_fill(&d, 0, 300, 0x77);
-	disk_none(&d, cdb16(0x93, 0x01, 3, 9));	/* NDOB */
+	disk_none(&d, cdb16(0x93, 0x01, 3, 9)); /* NDOB */
 	CHECK_GOOD(&d);
 	CU_ASSERT_TRUE(disk_is(&d, 3, 9, 0));
 	CU_ASSERT_TRUE(disk_is(&d, 12, 1, 0x77));
@@ -209,7 +209,7 @@ static void write_same_obeys_b0_and_the_range(void)
 	disk_out(&d, cdb16(0x93, 0, d.nblocks - 1, 2), data, d.block_size);
 	CHECK_SENSE(&d, 5, 0x21, 0);
 	disk_out(&d, cdb16(0x93, 0x10, 0, 1), data, d.block_size);
-	CHECK_FIELD(&d, 1);	/* ANCHOR */
+	CHECK_FIELD(&d, 1); /* ANCHOR */
 	disk_out(&d, cdb16(0x93, 0, 0, 1), data, d.block_size / 2);
 	CHECK_SENSE(&d, 5, 0x0e, 0x03);
 	disk_out(&d, cdb16(0x93, 0, 0, 1), data, 2 * d.block_size);

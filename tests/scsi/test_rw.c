@@ -89,8 +89,8 @@ static void read10_beyond_end(void)
 
 static void read16_near_two_to_the_64(void)
 {
-	static const uint64_t lbas[] = { UINT64_MAX, UINT64_MAX - 1, 1ull << 63,
-					 UINT64_MAX / 512, UINT64_MAX / 4096 };
+	static const uint64_t lbas[] = { UINT64_MAX, UINT64_MAX - 1, 1ull << 63, UINT64_MAX / 512,
+					 UINT64_MAX / 4096 };
 	struct disk d;
 
 	disk_open(&d);
@@ -153,10 +153,10 @@ static void control_byte_is_refused(void)
 	struct cdb cdb = cdb10(0x28, 0, 0, 1);
 
 	disk_open(&d);
-	cdb.b[9] = 0x04;	/* NACA */
+	cdb.b[9] = 0x04; /* NACA */
 	disk_in(&d, cdb, d.block_size);
 	CHECK_FIELD(&d, 9);
-	CU_ASSERT_EQUAL(d.sense[15], 0xca);	/* C/D, BPV, bit 2 */
+	CU_ASSERT_EQUAL(d.sense[15], 0xca); /* C/D, BPV, bit 2 */
 	disk_close(&d);
 }
 
@@ -329,7 +329,7 @@ static void prefetch_is_a_hint_within_the_medium(void)
 	struct cdb cdb = cdb10(0x34, 0x02, 0, 1);
 
 	disk_open(&d);
-	cdb.b[6] = 3;	/* a group number is no error */
+	cdb.b[6] = 3; /* a group number is no error */
 	disk_none(&d, cdb);
 	CHECK_GOOD(&d);
 	disk_none(&d, cdb16(0x90, 0, 0, 0));

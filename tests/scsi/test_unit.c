@@ -67,7 +67,7 @@ static void ejected_medium_is_gone_until_loaded(void)
 	CU_ASSERT_EQUAL(d.in[1], 0x80);
 	start_stop(&d, 0x00);
 	tur(&d);
-	CHECK_GOOD(&d);		/* a removable disk is not stopped */
+	CHECK_GOOD(&d); /* a removable disk is not stopped */
 	start_stop(&d, 0x02);
 	CHECK_GOOD(&d);
 	tur(&d);

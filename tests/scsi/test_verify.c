@@ -6,7 +6,7 @@
 
 #include "base/be.h"
 
-#define N 200	/* blocks: more than one step of the scratch */
+#define N 200 /* blocks: more than one step of the scratch */
 
 static void verify_without_data_reads_the_medium(void)
 {

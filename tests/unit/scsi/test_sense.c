@@ -9,8 +9,9 @@
 static void fixed_sense_points_to_the_field(void)
 {
 	uint8_t sense[SCSI_SENSE_MAX];
-	struct sense_detail detail = { .has_field = true, .field_in_cdb = true, .field_byte = 7,
-				       .field_bit = 3 };
+	struct sense_detail detail = {
+		.has_field = true, .field_in_cdb = true, .field_byte = 7, .field_bit = 3
+	};
 
 	CU_ASSERT_EQUAL(sense_write(sense, SENSE_INVALID_FIELD_CDB, &detail, false), 18);
 	CU_ASSERT_EQUAL(sense[0], 0x70);
@@ -38,8 +39,11 @@ static void fixed_sense_has_no_information_beyond_32_bits(void)
 static void descriptor_sense_has_both_descriptors(void)
 {
 	uint8_t sense[SCSI_SENSE_MAX];
-	struct sense_detail detail = { .has_info = true, .info = 1ull << 40, .has_field = true,
-				       .field_byte = 9, .field_bit = -1 };
+	struct sense_detail detail = { .has_info = true,
+				       .info = 1ull << 40,
+				       .has_field = true,
+				       .field_byte = 9,
+				       .field_bit = -1 };
 
 	CU_ASSERT_EQUAL(sense_write(sense, SENSE_INVALID_FIELD_PARAMETER, &detail, true), 28);
 	CU_ASSERT_EQUAL(sense[0], 0x72);

@@ -23,9 +23,9 @@ static void vendor_longer_than_its_field_is_refused(void)
 	struct err err;
 
 	option_defaults(scsi_lun_options, &settings);
-	CU_ASSERT_NOT_EQUAL(option_set(option_find(scsi_lun_options, "vendor"), &settings,
-				       "123456789", &err),
-			    0);
+	CU_ASSERT_NOT_EQUAL(
+		option_set(option_find(scsi_lun_options, "vendor"), &settings, "123456789", &err),
+		0);
 	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "vendor"));
 }
 
