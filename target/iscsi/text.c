@@ -16,8 +16,6 @@
 
 /* Text of one request over PDUs with the C bit. */
 #define REQUEST_MAX 16384
-/* Text of one response, if the initiator takes more. */
-#define RESPONSE_MAX 65536u
 
 struct iscsi_text {
 	struct iscsi_text_peer peer;
@@ -197,8 +195,7 @@ static void respond(struct iscsi_text *text, const struct iscsi_text_req *reques
 {
 	struct iscsi_text_rsp *rsp = &reply->bhs.text_rsp;
 	uint32_t left = text->answer.len - text->sent;
-	uint32_t xmit = text->peer.params->max_xmit_data_segment_length;
-	uint32_t max = xmit < RESPONSE_MAX ? xmit : RESPONSE_MAX;
+	uint32_t max = text->peer.params->max_xmit_data_segment_length;
 	bool more = left > max, final;
 
 	reply->data_len = more ? max : left;
