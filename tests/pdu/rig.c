@@ -48,7 +48,7 @@ void rig_prepare(struct rig *rig)
 
 static struct backing *store_open(const char *path, uint64_t size)
 {
-	struct backing_settings settings;
+	struct backing_settings settings = { .must_exist = false };
 	struct backing *backing = NULL;
 	struct err err = { "" };
 
