@@ -123,11 +123,13 @@ test: deps
 	@$(MAKE) --no-print-directory tests
 	@BUILD=$(BUILD) tests/run $(programs) $(addprefix $(BUILD)/,$(fuzzer)) $(daemon)
 
-# What crosses threads, for SANITIZE=thread: the foundation and the whole daemon.
+# What crosses threads, for SANITIZE=thread: the foundation, the iSCSI server
+# and the whole daemon.
 # Without address randomisation, where that may be turned off: the sanitizer's
 # shadow memory may collide with it.
-test-threads: all $(call unit_of,base)
-	@BUILD=$(BUILD) $$(setarch -R true 2>/dev/null && echo setarch -R) tests/run $(call unit_of,base) $(daemon)
+threaded = $(call unit_of,base) $(BUILD)/tests/pdu/suite
+test-threads: all $(threaded)
+	@BUILD=$(BUILD) $$(setarch -R true 2>/dev/null && echo setarch -R) tests/run $(threaded) $(daemon)
 
 fuzz:
 	@.ci/deps build fuzz
