@@ -99,11 +99,9 @@ static bool concerns(const struct iscsi_tmf *tmf, const struct iscsi_session *se
 	switch (tmf->row->scope) {
 	case TMF_ONE: return session == tmf->session && task->itt == tmf->ref_itt;
 	case TMF_OWN:
-		return session == tmf->session && same_lun(tmf, task) &&
-		       came_before(tmf, task);
+		return session == tmf->session && same_lun(tmf, task) && came_before(tmf, task);
 	case TMF_LUN:
-		return same_lun(tmf, task) &&
-		       (session != tmf->session || came_before(tmf, task));
+		return same_lun(tmf, task) && (session != tmf->session || came_before(tmf, task));
 	case TMF_TARGET: return session->target == tmf->target;
 	default: return false;
 	}

@@ -201,8 +201,8 @@ void text_sends_the_target_of_its_session(void)
 
 	rig_open(&rig);
 	peer_open(&peer, &rig, "");
-	len = snprintf(want, sizeof(want), "TargetName=%s%cTargetAddress=127.0.0.1:%u,%d",
-		       RIG_DISK, 0, rig.port, RIG_TAG);
+	len = snprintf(want, sizeof(want), "TargetName=%s%cTargetAddress=127.0.0.1:%u,%d", RIG_DISK,
+		       0, rig.port, RIG_TAG);
 	text_send(&peer, 0x80, ISCSI_TAG_RESERVED, "SendTargets=", 13);
 	PEER_EXPECT(&peer, ISCSI_OP_TEXT_RSP);
 	CU_ASSERT_EQUAL(peer.bhs.hdr.flags, ISCSI_FINAL);

@@ -205,6 +205,6 @@ void unsolicited_data_of_a_command_that_failed_is_dropped(void)
 	send_part(&w, 0, 1024, 1024, true);
 	CU_ASSERT_EQUAL(peer_status(&w.peer, w.itt), SCSI_CHECK_CONDITION);
 	CU_ASSERT_EQUAL(peer_sense(&w.peer), 0x052500);
-	unsolicited_ends((cmd_write(&bhs, 0, 32, 16),
-			  w.itt = peer_command(&w.peer, &bhs, NULL, 0), &w));
+	unsolicited_ends(
+		(cmd_write(&bhs, 0, 32, 16), w.itt = peer_command(&w.peer, &bhs, NULL, 0), &w));
 }

@@ -96,8 +96,9 @@ void buffers_that_run_low_fail_no_command(void)
 	rig_start(&rig);
 	memset(loads, 0, sizeof(loads));
 	for (uint8_t i = 0; i < LOADS; i++) {
-		peer_open_as(&loads[i].peer, &rig, i, "MaxRecvDataSegmentLength=262144\n"
-						      "MaxOutstandingR2T=2\n");
+		peer_open_as(&loads[i].peer, &rig, i,
+			     "MaxRecvDataSegmentLength=262144\n"
+			     "MaxOutstandingR2T=2\n");
 		loads[i].left = LOAD_COMMANDS;
 		loads[i].reads = i % 2;
 		CU_ASSERT_EQUAL(peer_write_blocks(&loads[i].peer, 0, i * LOAD_BLOCKS, LOAD_BLOCKS,

@@ -17,8 +17,9 @@ void data_in_obeys_segment_and_burst_lengths(void)
 	struct rig rig;
 
 	rig_open(&rig);
-	peer_open(&peer, &rig, "MaxRecvDataSegmentLength=3072\nMaxBurstLength=8192\n"
-			       "FirstBurstLength=512\n");
+	peer_open(&peer, &rig,
+		  "MaxRecvDataSegmentLength=3072\nMaxBurstLength=8192\n"
+		  "FirstBurstLength=512\n");
 	pattern(data, len, 3);
 	CU_ASSERT_EQUAL(peer_write_blocks(&peer, 0, 10, 100, data), SCSI_GOOD);
 	cmd_read(&bhs, 0, 10, 100);
@@ -36,10 +37,9 @@ void data_in_obeys_segment_and_burst_lengths(void)
 		CU_ASSERT_EQUAL_FATAL(peer.data_len, want);
 		CU_ASSERT_EQUAL(memcmp(peer.data, data + off, want), 0);
 		off += want;
-		CU_ASSERT_EQUAL(pdu->flags,
-				off == len	   ? ISCSI_FINAL | ISCSI_DATA_IN_STATUS
-				: off % burst == 0 ? ISCSI_FINAL
-						   : 0);
+		CU_ASSERT_EQUAL(pdu->flags, off == len	       ? ISCSI_FINAL | ISCSI_DATA_IN_STATUS
+					    : off % burst == 0 ? ISCSI_FINAL
+							       : 0);
 	}
 	CU_ASSERT_EQUAL(peer.bhs.data_in.status, SCSI_GOOD);
 	PEER_SILENT(&peer);
@@ -54,8 +54,9 @@ void data_in_of_the_longest_transfer_comes_whole(void)
 	struct rig rig;
 
 	rig_open(&rig);
-	peer_open(&peer, &rig, "MaxRecvDataSegmentLength=262144\nHeaderDigest=CRC32C\n"
-			       "DataDigest=CRC32C\nMaxBurstLength=16776192\n");
+	peer_open(&peer, &rig,
+		  "MaxRecvDataSegmentLength=262144\nHeaderDigest=CRC32C\n"
+		  "DataDigest=CRC32C\nMaxBurstLength=16776192\n");
 	pattern(data, BUFPOOL_TRANSFER_MAX, 5);
 	CU_ASSERT_EQUAL(peer_write_blocks(&peer, 0, 0, 32768, data), SCSI_GOOD);
 	CU_ASSERT_EQUAL(peer_read_blocks(&peer, 0, 0, 32768, got), SCSI_GOOD);
@@ -76,8 +77,7 @@ void r2t_obeys_burst_length_and_number(void)
 	uint32_t itt;
 
 	rig_open(&rig);
-	peer_open(&peer, &rig,
-		  "MaxBurstLength=4096\nFirstBurstLength=512\nMaxOutstandingR2T=4\n");
+	peer_open(&peer, &rig, "MaxBurstLength=4096\nFirstBurstLength=512\nMaxOutstandingR2T=4\n");
 	pattern(data, sizeof(data), 4);
 	cmd_write(&bhs, 2, 0, 64);
 	itt = peer_command(&peer, &bhs, data, 512);
@@ -132,8 +132,8 @@ void r2t_may_be_answered_interleaved(void)
 	}
 	for (uint32_t part = 0; part < 8; part++) {
 		for (int i = 1; i >= 0; i--) {
-			struct iscsi_bhs out =
-				peer_data_out_pdu(&r2t[i], part, part * 1024, part == 7);
+			struct iscsi_bhs out = peer_data_out_pdu(&r2t[i], part, part * 1024,
+								 part == 7);
 
 			peer_send(&peer, &out, data + i * 8192 + part * 1024, 1024);
 		}

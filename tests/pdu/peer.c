@@ -85,8 +85,8 @@ static size_t put_digest(uint8_t *at, const uint8_t *from, size_t len)
 	return ISCSI_DIGEST_LEN;
 }
 
-size_t peer_build(const struct peer *peer, struct iscsi_bhs *bhs, const void *ahs,
-		  uint32_t ahs_len, const void *data, uint32_t len, uint8_t *out)
+size_t peer_build(const struct peer *peer, struct iscsi_bhs *bhs, const void *ahs, uint32_t ahs_len,
+		  const void *data, uint32_t len, uint8_t *out)
 {
 	size_t pos = ISCSI_BHS_LEN, begin;
 
@@ -393,8 +393,7 @@ void peer_data_out(struct peer *peer, const struct iscsi_bhs *r2t, const uint8_t
 
 	while (off < end) {
 		uint32_t len = end - off < segment ? end - off : segment;
-		struct iscsi_bhs bhs =
-			peer_data_out_pdu(&asked, data_sn++, off, off + len == end);
+		struct iscsi_bhs bhs = peer_data_out_pdu(&asked, data_sn++, off, off + len == end);
 
 		be32_put(&bhs.data_out.exp_stat_sn, peer->exp_stat_sn);
 		peer_send(peer, &bhs, data + off, len);
@@ -482,8 +481,7 @@ uint8_t peer_read_blocks(struct peer *peer, uint16_t lun, uint32_t lba, uint32_t
 	struct iscsi_bhs bhs;
 
 	cmd_read(&bhs, lun, lba, nblocks);
-	return peer_read_result(peer, peer_command(peer, &bhs, NULL, 0), out,
-				nblocks * RIG_BLOCK);
+	return peer_read_result(peer, peer_command(peer, &bhs, NULL, 0), out, nblocks * RIG_BLOCK);
 }
 
 void peer_ping(struct peer *peer)

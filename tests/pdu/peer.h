@@ -27,8 +27,8 @@ struct peer {
 	const char *host;
 	uint8_t isid[6];
 	uint16_t tsih, cid;
-	uint32_t itt;	 /* of the next request */
-	uint32_t cmd_sn; /* of the next request that is not immediate */
+	uint32_t itt;			 /* of the next request */
+	uint32_t cmd_sn;		 /* of the next request that is not immediate */
 	bool header_digest, data_digest; /* of what we send and get */
 	bool logged_in;
 
@@ -70,8 +70,8 @@ void peer_send_all(struct peer *peer, struct iscsi_bhs *bhs, const void *ahs, ui
 		   const void *data, uint32_t len);
 void peer_send(struct peer *peer, struct iscsi_bhs *bhs, const void *data, uint32_t len);
 /* A PDU as bytes; out has room for 48 + 64 + 8 + len + 3; the number of them. */
-size_t peer_build(const struct peer *peer, struct iscsi_bhs *bhs, const void *ahs,
-		  uint32_t ahs_len, const void *data, uint32_t len, uint8_t *out);
+size_t peer_build(const struct peer *peer, struct iscsi_bhs *bhs, const void *ahs, uint32_t ahs_len,
+		  const void *data, uint32_t len, uint8_t *out);
 
 /* The opcode of the next PDU, or PEER_CLOSED, PEER_NOTHING. */
 int peer_recv(struct peer *peer, int timeout_ms);

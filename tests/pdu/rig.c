@@ -74,9 +74,9 @@ static void lun_start(struct rig *rig, enum rig_lun which, struct backing *backi
 	option_defaults(scsi_lun_options, &settings);
 	rig->backing[which] = backing;
 	rig->lun[which] = scsi_lun_create(names[which], &settings, &identity);
-	CU_ASSERT_EQUAL_FATAL(scsi_lun_set_backing(rig->lun[which], backing, rig->reactor,
-						   rig->nreactors, &err),
-			      0);
+	CU_ASSERT_EQUAL_FATAL(
+		scsi_lun_set_backing(rig->lun[which], backing, rig->reactor, rig->nreactors, &err),
+		0);
 	CU_ASSERT_EQUAL_FATAL(scsi_target_map(target, number, rig->lun[which]), 0);
 }
 
@@ -92,8 +92,7 @@ static void luns_start(struct rig *rig)
 	rig->scsi[0] = scsi_target_create(RIG_DISK);
 	rig->scsi[1] = scsi_target_create(RIG_OTHER);
 	rig->scsi_extra = scsi_target_create(RIG_IQN "extra");
-	CU_ASSERT_EQUAL_FATAL(
-		fault_open(store_open(NULL, MEMORY_SIZE), NULL, 0, &fault, &err), 0);
+	CU_ASSERT_EQUAL_FATAL(fault_open(store_open(NULL, MEMORY_SIZE), NULL, 0, &fault, &err), 0);
 	lun_start(rig, RIG_MEMORY, store_open(NULL, MEMORY_SIZE), rig->scsi[0], 0);
 	lun_start(rig, RIG_FAULT, fault, rig->scsi[0], 1);
 	lun_start(rig, RIG_FILE, store_open(rig->path, FILE_SIZE), rig->scsi[0], 2);
@@ -174,8 +173,8 @@ static struct iscsi_view *view_create(struct rig *rig)
 {
 	struct arena *arena = arena_create();
 	struct iscsi_view *view = arena_alloc(arena, sizeof(*view));
-	struct iscsi_target_view *targets =
-		arena_alloc(arena, (2 + rig->nextra) * sizeof(*targets));
+	struct iscsi_target_view *targets = arena_alloc(arena,
+							(2 + rig->nextra) * sizeof(*targets));
 	char name[64];
 
 	view->arena = arena;

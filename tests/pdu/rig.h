@@ -9,7 +9,6 @@
 #ifndef TESTS_PDU_RIG_H
 #define TESTS_PDU_RIG_H
 
-
 #include "target/iscsi/iscsi.h"
 #include "tests/unit/quintain_test.h"
 

@@ -254,10 +254,10 @@ void connection_killed_during_io_leaves_nothing(void)
 		peer_init(&peer);
 		peer.isid[5] = (uint8_t)(round % 3);
 		peer_connect(&peer, &rig);
-		CU_ASSERT_EQUAL_FATAL(
-			peer_login(&peer, round % 2 ? "" : "HeaderDigest=CRC32C\n"
-							   "DataDigest=CRC32C\n"),
-			0);
+		CU_ASSERT_EQUAL_FATAL(peer_login(&peer, round % 2 ? ""
+								  : "HeaderDigest=CRC32C\n"
+								    "DataDigest=CRC32C\n"),
+				      0);
 		busy_commands(&peer, round);
 		if (round % 4 == 0)
 			peer_close(&peer);
