@@ -79,6 +79,24 @@ void nop_without_a_tag_is_not_answered(void)
 	rig_stop(&rig);
 }
 
+/* 11.18: that is for immediate ones only, as nothing says when it was seen. */
+void nop_without_a_tag_that_is_not_immediate_is_rejected(void)
+{
+	struct iscsi_bhs bhs = nop();
+	struct peer peer;
+	struct rig rig;
+
+	rig_open(&rig);
+	peer_open(&peer, &rig, "");
+	bhs.hdr.opcode = ISCSI_OP_NOP_OUT;
+	be32_put(&bhs.nop_out.itt, ISCSI_TAG_RESERVED);
+	be32_put(&bhs.nop_out.cmd_sn, peer.cmd_sn);
+	peer_send(&peer, &bhs, NULL, 0);
+	peer_expect_reject(&peer, ISCSI_REJECT_PROTOCOL_ERROR, &bhs);
+	peer_close(&peer);
+	rig_stop(&rig);
+}
+
 void nop_is_answered_while_a_store_is_stuck(void)
 {
 	uint8_t data[RIG_BLOCK] = { 0 };

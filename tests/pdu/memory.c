@@ -266,3 +266,32 @@ void pings_without_a_reader_cost_their_sender_only(void)
 	rig_stop(&rig);
 	free(bytes);
 }
+
+/* So many in one receive that answers cannot wait: it has to go. */
+void pings_beyond_all_bounds_end_their_sender_only(void)
+{
+	enum { N = 8000 };
+	struct iscsi_bhs bhs = { .nop_out = { .opcode = 0x40, .flags = 0x80 } };
+	uint8_t *bytes = malloc(N * ISCSI_BHS_LEN);
+	struct peer deaf, peer;
+	struct rig rig;
+
+	rig_prepare(&rig);
+	rig.nreactors = 1;
+	rig_start(&rig);
+	peer_open_as(&deaf, &rig, 1, "");
+	peer_open_as(&peer, &rig, 2, "");
+	be32_put(&bhs.nop_out.ttt, ISCSI_TAG_RESERVED);
+	peer_number(&deaf, &bhs);
+	for (int i = 0; i < N; i++)
+		peer_build(&deaf, &bhs, NULL, 0, NULL, 0, bytes + i * ISCSI_BHS_LEN);
+	for (int i = 0; i < 20; i++) {
+		send(deaf.fd, bytes, N * ISCSI_BHS_LEN, MSG_DONTWAIT | MSG_NOSIGNAL);
+		peer_ping(&peer);
+	}
+	CU_ASSERT_EQUAL(peer_ready(&peer, 0), SCSI_GOOD);
+	peer_kill(&deaf);
+	peer_close(&peer);
+	rig_stop(&rig);
+	free(bytes);
+}

@@ -146,7 +146,7 @@ static int read_all(struct peer *peer, void *to, size_t len, int timeout_ms)
 		}
 		n = recv(peer->fd, p, len, 0);
 		if (n <= 0) {
-			CU_ASSERT_PTR_EQUAL(p, to);
+			CU_ASSERT_TRUE(p == to || peer->may_be_cut);
 			return PEER_CLOSED;
 		}
 		p += n;
@@ -205,6 +205,8 @@ int peer_recv(struct peer *peer, int timeout_ms)
 		uint8_t digest[ISCSI_DIGEST_LEN];
 
 		rc = read_all(peer, digest, sizeof(digest), PEER_SOON_MS);
+		if (rc < 0 && peer->may_be_cut)
+			return rc;
 		CU_ASSERT_EQUAL_FATAL(rc, 1);
 		CU_ASSERT_TRUE_FATAL(digest_right(peer->bhs.bytes, ISCSI_BHS_LEN, digest));
 	}
@@ -213,6 +215,8 @@ int peer_recv(struct peer *peer, int timeout_ms)
 		uint32_t more = pad + (peer->data_digest ? ISCSI_DIGEST_LEN : 0);
 
 		rc = read_all(peer, peer->data, peer->data_len + more, PEER_SOON_MS);
+		if (rc < 0 && peer->may_be_cut)
+			return rc;
 		CU_ASSERT_EQUAL_FATAL(rc, 1);
 		tail = peer->data + peer->data_len + pad;
 		if (peer->data_digest)

@@ -31,6 +31,7 @@ struct peer {
 	uint32_t cmd_sn;		 /* of the next request that is not immediate */
 	bool header_digest, data_digest; /* of what we send and get */
 	bool logged_in;
+	bool may_be_cut; /* a reset within a PDU is all right */
 
 	uint32_t exp_stat_sn, exp_cmd_sn, max_cmd_sn;
 	uint16_t login_status;

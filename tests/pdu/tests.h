@@ -81,6 +81,7 @@ void login_that_takes_too_long_is_ended(void);
 void nop_echoes_its_data(void);
 void nop_not_immediate_uses_a_number(void);
 void nop_without_a_tag_is_not_answered(void);
+void nop_without_a_tag_that_is_not_immediate_is_rejected(void);
 void nop_is_answered_while_a_store_is_stuck(void);
 void ping_of_the_target_drops_who_has_answered_and_does_not(void);
 void ping_of_the_target_spares_who_has_never_answered(void);
@@ -127,6 +128,10 @@ void buffers_held_by_silent_peers_leave_room(void);
 void slots_that_run_out_refuse_logins(void);
 void slots_that_are_promised_are_not_for_immediate_commands(void);
 void pings_without_a_reader_cost_their_sender_only(void);
+void pings_beyond_all_bounds_end_their_sender_only(void);
+
+/* garbage.c */
+void garbage_costs_its_sender_only(void);
 
 /* stop.c */
 void stop_asks_for_logout_and_then_drops(void);

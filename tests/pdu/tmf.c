@@ -241,6 +241,7 @@ void abort_task_set_leaves_other_sessions(void)
 
 	two_begin(&t);
 	peer_tmf_send(&t.peer[0], ISCSI_TMF_ABORT_TASK_SET, 1, NONE, 0);
+	PEER_SILENT(&t.peer[0]);
 	rig_release(&t.rig);
 	PEER_EXPECT(&t.peer[0], ISCSI_OP_TMF_RSP);
 	PEER_EXPECT(&t.peer[1], ISCSI_OP_SCSI_RSP);
@@ -263,6 +264,7 @@ void cold_reset_ends_all_sessions_of_its_target(void)
 	peer_connect(&other, &t.rig);
 	CU_ASSERT_EQUAL_FATAL(peer_login(&other, ""), 0);
 	peer_tmf_send(&t.peer[0], ISCSI_TMF_TARGET_COLD_RESET, 0, NONE, 0);
+	PEER_SILENT(&t.peer[0]);
 	rig_release(&t.rig);
 	PEER_EXPECT(&t.peer[0], ISCSI_OP_TMF_RSP);
 	PEER_GONE(&t.peer[0]);
