@@ -94,6 +94,24 @@ static void pages_mark(struct segment *segment, uint64_t first, uint64_t end, bo
 	}
 }
 
+/* How many pages from page on, below end, are as the first one. */
+static uint64_t pages_alike(const struct segment *segment, uint64_t page, uint64_t end)
+{
+	bool kind = page_written(segment, page);
+	uint64_t same = kind ? ~0ull : 0, p = page + 1;
+
+	while (p < end) {
+		if (p % 64 == 0 && end - p >= 64 &&
+		    atomic_load_explicit(&segment->written[p / 64], memory_order_relaxed) == same)
+			p += 64;
+		else if (page_written(segment, p) == kind)
+			p++;
+		else
+			break;
+	}
+	return p - page;
+}
+
 /* ---- open and grow ---- */
 
 static int segment_add(struct memory *memory, uint64_t len, struct err *err)
@@ -197,6 +215,25 @@ static int memory_attach(struct bk_channel *channel, struct err *err)
 
 /* ---- requests ---- */
 
+/* Pages that were never written are not touched: they would take memory. */
+static void read_pages(const struct segment *segment, uint64_t at, uint8_t *data, uint64_t len)
+{
+	uint64_t end = (at + len + PAGE - 1) / PAGE;
+
+	while (len > 0) {
+		uint64_t page = at / PAGE;
+		uint64_t n = min_u64(len, (page + pages_alike(segment, page, end)) * PAGE - at);
+
+		if (page_written(segment, page))
+			memcpy(data, segment->base + at, n);
+		else
+			memset(data, 0, n);
+		data += n;
+		at += n;
+		len -= n;
+	}
+}
+
 static void copy(struct memory *memory, const struct bk_req *req)
 {
 	bool write = req->op == BK_WRITE;
@@ -215,7 +252,7 @@ static void copy(struct memory *memory, const struct bk_req *req)
 				memcpy(segment->base + at, data, n);
 				pages_mark(segment, at / PAGE, (at + n - 1) / PAGE + 1, true);
 			} else {
-				memcpy(data, segment->base + at, n);
+				read_pages(segment, at, data, n);
 			}
 			data += n;
 			off += n;
@@ -267,24 +304,6 @@ static void clear_next(struct bk_req *req)
 		return;
 	}
 	bk_complete(req, 0);
-}
-
-/* How many pages from page on, below end, are as the first one. */
-static uint64_t pages_alike(const struct segment *segment, uint64_t page, uint64_t end)
-{
-	bool kind = page_written(segment, page);
-	uint64_t same = kind ? ~0ull : 0, p = page + 1;
-
-	while (p < end) {
-		if (p % 64 == 0 && end - p >= 64 &&
-		    atomic_load_explicit(&segment->written[p / 64], memory_order_relaxed) == same)
-			p += 64;
-		else if (page_written(segment, p) == kind)
-			p++;
-		else
-			break;
-	}
-	return p - page;
 }
 
 /* Extents in pages; the ends of the range may lie within one. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 /* Rounds of deferred work and flush hooks in one iteration.  What is deferred
@@ -131,8 +132,10 @@ static void account_busy(struct reactor *reactor, uint64_t now_ns)
 /* Submits; waits when there is nothing else to do. */
 static void submit_and_wait(struct reactor *reactor, bool worked)
 {
+	uint64_t hold_ns = reactor->hold_us * UINT64_C(1000);
 	uint64_t wait_ns, before_ns = clock_now_ns();
 
+	reactor->hold_us = 0;
 	account_busy(reactor, before_ns);
 	if (worked)
 		reactor->worked_ns = before_ns;
@@ -144,12 +147,23 @@ static void submit_and_wait(struct reactor *reactor, bool worked)
 		reactor->now_ns = clock_now_ns();
 		return;
 	}
-	ring_wait(reactor, wait_ns);
+	if (hold_ns > 0)
+		ring_wait(reactor, hold_ns < wait_ns ? hold_ns : wait_ns, REACTOR_HOLD_OPS);
+	else
+		ring_wait(reactor, wait_ns, 1);
 	reactor->now_ns = reactor->busy_since_ns = clock_now_ns();
+}
+
+void reactor_hold(struct reactor *reactor, uint32_t hold_us)
+{
+	assert(reactor == reactor_self());
+	reactor->hold_us = hold_us;
 }
 
 static void run_loop(struct reactor *reactor)
 {
+	/* The default of 50 us would double what is held. */
+	prctl(PR_SET_TIMERSLACK, 1UL);
 	reactor->now_ns = clock_now_ns();
 	reactor->busy_since_ns = reactor->worked_ns = reactor->now_ns;
 	inbox_arm_wake(reactor);

@@ -73,6 +73,16 @@ uint64_t reactor_now_ns(const struct reactor *reactor);
 /* The pool of data buffers of this reactor; its own thread only. */
 struct bufpool *reactor_bufpool(struct reactor *reactor);
 
+/*
+ * Nobody is in a hurry: the coming wait lasts hold_us unless much becomes ready
+ * meanwhile (REACTOR_HOLD_OPS operations).  A sleep and a wake-up cost several
+ * times what one small command does, so a peer that is behind with taking our
+ * answers is served in larger batches.  Holds for one wait; the last call of an
+ * iteration counts.
+ */
+#define REACTOR_HOLD_OPS 16
+void reactor_hold(struct reactor *reactor, uint32_t hold_us);
+
 /* A shared receive area of REACTOR_SCRATCH bytes, valid within one callback. */
 #define REACTOR_SCRATCH (256u << 10)
 uint8_t *reactor_scratch(struct reactor *reactor);

@@ -45,6 +45,7 @@ struct reactor {
 	uint64_t busy_since_ns; /* what came before is in stats.busy_ns */
 	uint64_t worked_ns;	/* when there was work; it spins from then on */
 	uint32_t ops_in_flight;
+	uint32_t hold_us; /* of the coming wait: reactor_hold() */
 
 	struct list deferred, at_flush;
 	struct timer_heap timers;
@@ -88,7 +89,7 @@ bool ring_ready(struct reactor *reactor);
 /* Submits what is prepared and collects completions; does not wait. */
 void ring_submit(struct reactor *reactor);
 /* Submits and waits for one completion, at most timeout_ns (UINT64_MAX: no limit). */
-void ring_wait(struct reactor *reactor, uint64_t timeout_ns);
+void ring_wait(struct reactor *reactor, uint64_t timeout_ns, unsigned int nops);
 
 /* Of reactor_msg.c. */
 int inbox_init(struct reactor *reactor);

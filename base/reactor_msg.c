@@ -72,7 +72,7 @@ void inbox_disarm_wake(struct reactor *reactor)
 	if (reactor->wake_armed)
 		wake(reactor->wake_fd);
 	while (reactor->wake_armed) {
-		ring_wait(reactor, UINT64_MAX);
+		ring_wait(reactor, UINT64_MAX, 1);
 		ring_harvest(reactor);
 	}
 }

@@ -126,7 +126,7 @@ void ring_submit(struct reactor *reactor)
 	check_enter(io_uring_submit_and_get_events(&reactor->ring));
 }
 
-void ring_wait(struct reactor *reactor, uint64_t timeout_ns)
+void ring_wait(struct reactor *reactor, uint64_t timeout_ns, unsigned int nops)
 {
 	struct __kernel_timespec ts = {
 		.tv_sec = (long long)(timeout_ns / 1000000000u),
@@ -136,7 +136,7 @@ void ring_wait(struct reactor *reactor, uint64_t timeout_ns)
 	int rc;
 
 	counter_add(&reactor->stats.enters, 1);
-	rc = io_uring_submit_and_wait_timeout(&reactor->ring, &cqe, 1,
+	rc = io_uring_submit_and_wait_timeout(&reactor->ring, &cqe, nops,
 					      timeout_ns == UINT64_MAX ? NULL : &ts, NULL);
 	check_enter(rc);
 }

@@ -231,12 +231,13 @@ void iscsi_conn_accept(struct iscsi_reactor *ir, int fd, const struct sockaddr_s
 		       const char *group)
 {
 	struct iscsi_server *server = ir->server;
+	const struct iscsi_server_settings *settings = &iscsi_server_view(server)->server;
 	socklen_t len = sizeof(struct sockaddr_storage);
 	struct iscsi_conn *conn;
 
-	if (atomic_load(&server->nlogins) >= server->settings.max_logins)
+	if (atomic_load(&server->nlogins) >= settings->max_logins)
 		make_room(ir);
-	if (atomic_load(&server->nconns) >= server->settings.max_connections ||
+	if (atomic_load(&server->nconns) >= settings->max_connections ||
 	    !(conn = conn_create(ir, fd))) {
 		log_peer(LOG_LEVEL_WARNING, "a connection is refused: there are %u already",
 			 atomic_load(&server->nconns));
@@ -256,9 +257,8 @@ void iscsi_conn_accept(struct iscsi_reactor *ir, int fd, const struct sockaddr_s
 	conn->life_ns = reactor_now_ns(ir->reactor);
 	if (!iscsi_conn_event(conn, CONN_EV_ACCEPTED))
 		return;
-	if (server->settings.login_timeout > 0)
-		reactor_timer_arm(ir->reactor, &conn->timer,
-				  server->settings.login_timeout * 1000ull);
+	if (settings->login_timeout > 0)
+		reactor_timer_arm(ir->reactor, &conn->timer, settings->login_timeout * 1000ull);
 	iscsi_conn_poll_in(conn);
 }
 

@@ -67,6 +67,10 @@ enum iscsi_conn_event {
 #define ISCSI_CONN_OUTS_MAX   64
 #define ISCSI_CONN_OUTS_LIMIT 2048
 
+/* So many answers that it has not taken show that an initiator is behind: the
+ * next receive may wait batch-us and bring more commands at once. */
+#define ISCSI_UNTAKEN_MIN 8
+
 enum iscsi_rx_phase {
 	ISCSI_RX_HEADER, /* BHS, then AHS and header digest */
 	ISCSI_RX_DATA,

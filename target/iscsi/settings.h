@@ -43,6 +43,7 @@ struct iscsi_server_settings {
 	uint32_t max_connections; /* of the daemon, being logged in or not */
 	uint32_t max_logins;	  /* connections that have not logged in yet */
 	uint32_t command_slots;	  /* per reactor */
+	uint32_t batch_us;	  /* us: see conn.h, ISCSI_UNTAKEN_MIN */
 };
 
 extern const struct option_spec iscsi_server_options[];

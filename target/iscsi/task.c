@@ -85,7 +85,7 @@ void iscsi_task_abort(struct iscsi_task *task)
 	case TASK_SEND: return;
 	case TASK_EXECUTE:
 		task->aborted = true;
-		task->cmd.aborted = true;
+		scsi_cmd_abort(&task->cmd);
 		return;
 	case TASK_HELD:
 		/* Its CmdSN still has to be passed. */
@@ -479,6 +479,16 @@ static void immediate_data_to(struct iscsi_task *task)
 	rx_buffers_get(task, all_here);
 }
 
+/* ExpStatSN says what the initiator had taken when it sent the command. */
+static void hold_if_behind(const struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
+{
+	uint32_t untaken = conn->stat_sn - be32_get(&bhs->scsi_cmd.exp_stat_sn);
+
+	if (untaken >= ISCSI_UNTAKEN_MIN && untaken <= conn->session->window)
+		reactor_hold(conn->ir->reactor,
+			     iscsi_server_view(conn->ir->server)->server.batch_us);
+}
+
 bool iscsi_task_begin(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 {
 	struct iscsi_session *session = conn->session;
@@ -509,6 +519,7 @@ bool iscsi_task_begin(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 	task->immediate = immediate;
 	if (immediate)
 		conn->ir->nimmediate++;
+	hold_if_behind(conn, bhs);
 	conn->rx.task = task;
 	if (!take_ahs(task, bhs)) {
 		iscsi_conn_reject_and_close(conn, ISCSI_REJECT_INVALID_PDU_FIELD,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/unit/quintain_test.h"
@@ -286,6 +287,51 @@ static void reactor_spins_as_long_as_it_is_told(void)
 	fixture_stop(reactor);
 }
 
+/* ---- a wait that is held ---- */
+
+#define HELD_US 60000u
+
+static struct reactor_op soon_op;
+static struct __kernel_timespec soon = { .tv_nsec = 1000000 };
+static uint64_t soon_at_ns;
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void soon_done(struct reactor_op *op, int res)
+{
+	(void)op;
+	(void)res;
+	soon_at_ns = monotonic_ns();
+	atomic_fetch_add(&ndone, 1);
+}
+
+/* What ends a held wait are REACTOR_HOLD_OPS completions; this is one. */
+static void submit_soon(void *arg)
+{
+	(void)arg;
+	soon_op.done = soon_done;
+	io_uring_prep_timeout(reactor_sqe(reactor, &soon_op), &soon, 0, 0);
+	reactor_hold(reactor, HELD_US);
+}
+
+static void a_held_wait_gathers_what_becomes_ready(void)
+{
+	uint64_t begin_ns;
+
+	setup();
+	begin_ns = monotonic_ns();
+	reactor_call(reactor, submit_soon, NULL);
+	CU_ASSERT(fixture_reaches(&ndone, 1));
+	fixture_stop(reactor);
+	CU_ASSERT(soon_at_ns - begin_ns >= HELD_US * UINT64_C(1000) * 3 / 4);
+}
+
 static const struct test tests[] = {
 	TEST(operations_complete_once_each_and_never_within_submit),
 	TEST(cancelled_operation_completes_with_ecanceled),
@@ -293,6 +339,7 @@ static const struct test tests[] = {
 	TEST(deferred_work_may_be_cancelled_by_its_neighbour),
 	TEST(work_that_defers_itself_does_not_hold_up_the_loop),
 	TEST(reactor_has_scratch_and_buffers),
+	TEST(a_held_wait_gathers_what_becomes_ready),
 	TEST(reactor_spins_as_long_as_it_is_told),
 };
 
