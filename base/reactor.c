@@ -135,7 +135,6 @@ static void submit_and_wait(struct reactor *reactor, bool worked)
 	uint64_t hold_ns = reactor->hold_us * UINT64_C(1000);
 	uint64_t wait_ns, before_ns = clock_now_ns();
 
-	reactor->hold_us = 0;
 	account_busy(reactor, before_ns);
 	if (worked)
 		reactor->worked_ns = before_ns;
@@ -147,6 +146,7 @@ static void submit_and_wait(struct reactor *reactor, bool worked)
 		reactor->now_ns = clock_now_ns();
 		return;
 	}
+	reactor->hold_us = 0;
 	if (hold_ns > 0)
 		ring_wait(reactor, hold_ns < wait_ns ? hold_ns : wait_ns, REACTOR_HOLD_OPS);
 	else

@@ -77,8 +77,8 @@ struct bufpool *reactor_bufpool(struct reactor *reactor);
  * Nobody is in a hurry: the coming wait lasts hold_us unless much becomes ready
  * meanwhile (REACTOR_HOLD_OPS operations).  A sleep and a wake-up cost several
  * times what one small command does, so a peer that is behind with taking our
- * answers is served in larger batches.  Holds for one wait; the last call of an
- * iteration counts.
+ * answers is served in larger batches.  Holds for the next wait alone, however
+ * many iterations there are before it; the last call counts.
  */
 #define REACTOR_HOLD_OPS 16
 void reactor_hold(struct reactor *reactor, uint32_t hold_us);
