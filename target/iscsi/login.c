@@ -102,7 +102,6 @@ static int check_header(struct iscsi_login *login, const struct iscsi_login_req 
 		login->tsih = be16_get(&request->tsih);
 		login->cid = be16_get(&request->cid);
 		login->cmd_sn = be32_get(&request->cmd_sn);
-		login->exp_stat_sn = be32_get(&request->exp_stat_sn);
 	} else if (memcmp(login->isid, request->isid, sizeof(login->isid)) != 0 ||
 		   login->tsih != be16_get(&request->tsih) ||
 		   login->cid != be16_get(&request->cid)) {
@@ -480,6 +479,5 @@ void iscsi_login_facts(const struct iscsi_login *login, struct iscsi_login_facts
 	facts->tsih = login->tsih;
 	facts->cid = login->cid;
 	facts->cmd_sn = login->cmd_sn;
-	facts->exp_stat_sn = login->exp_stat_sn;
 	facts->chap_user = login->chap_user;
 }

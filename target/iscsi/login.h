@@ -81,7 +81,6 @@ struct iscsi_login_facts {
 	uint16_t tsih; /* as the initiator sent it; 0: a new session */
 	uint16_t cid;
 	uint32_t cmd_sn; /* of the first request */
-	uint32_t exp_stat_sn;
 	const char *chap_user; /* "" when none */
 };
 void iscsi_login_facts(const struct iscsi_login *login, struct iscsi_login_facts *facts);

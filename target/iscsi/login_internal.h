@@ -27,7 +27,7 @@ struct iscsi_login {
 	struct iscsi_negotiation negotiation;
 	uint8_t isid[6];
 	uint16_t tsih, cid;
-	uint32_t cmd_sn, exp_stat_sn;
+	uint32_t cmd_sn;
 	uint32_t nrequests;
 	uint8_t stage;	    /* enum iscsi_stage */
 	bool greeted;	    /* our declarations of the first response are out */

@@ -91,17 +91,14 @@ static void login_tells_the_facts_of_the_first_request(void)
 	be16_put(&d.request.login_req.tsih, 7);
 	be16_put(&d.request.login_req.cid, 3);
 	be32_put(&d.request.login_req.cmd_sn, 1000);
-	be32_put(&d.request.login_req.exp_stat_sn, 2000);
 	dialog_say(&d, 0x04, NAMES);
 	be32_put(&d.request.login_req.cmd_sn, 1001);
-	be32_put(&d.request.login_req.exp_stat_sn, 2001);
 	dialog_say(&d, TO_FULL, "InitiatorAlias=the \001 b\303\266x \377\nMaxBurstLength=8192\n");
 	CU_ASSERT_EQUAL(d.result, ISCSI_LOGIN_DONE);
 	iscsi_login_facts(d.login, &facts);
 	CU_ASSERT_EQUAL(facts.tsih, 7);
 	CU_ASSERT_EQUAL(facts.cid, 3);
 	CU_ASSERT_EQUAL(facts.cmd_sn, 1000);
-	CU_ASSERT_EQUAL(facts.exp_stat_sn, 2000);
 	CU_ASSERT_STRING_EQUAL(facts.chap_user, "");
 	CU_ASSERT_STRING_EQUAL(facts.params->initiator_name, IQN "host");
 	CU_ASSERT_STRING_EQUAL(facts.params->initiator_alias, "the ? b\303\266x ?");
