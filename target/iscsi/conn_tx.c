@@ -341,6 +341,7 @@ static void batch_sent(struct iscsi_conn *conn, size_t sent)
 	} else {
 		conn->cut.sent = 0;
 	}
+	conn->ir->stats.pdus_out += whole;
 	for (uint32_t i = 0; i < whole; i++)
 		if (batch->pdu[i].last)
 			tx_sent(conn, &batch->pdu[i]);
