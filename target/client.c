@@ -35,12 +35,12 @@ static int path_of(const struct config *config, char *out, size_t cap, struct er
 		return 0;
 	}
 	rc = config_state_dir(config, directory, sizeof(directory), err);
-	if (rc == 0)
-		snprintf(out, cap, "%s/control.sock", directory);
+	if (rc == 0 && (size_t)snprintf(out, cap, "%s/control.sock", directory) >= cap)
+		rc = err_set(err, ENAMETOOLONG, "%s: the path is too long", directory);
 	return rc;
 }
 
-int client_socket_path(const struct client_options *options, char *out, size_t cap, struct err *err)
+static int socket_path(const struct client_options *options, char *out, size_t cap, struct err *err)
 {
 	const char *file = options->file ? options->file : CONFIG_FILE_DEFAULT;
 	struct config *config;
@@ -88,14 +88,29 @@ static size_t receive(void *buf, size_t len, void *arg)
 	return n < 0 ? (size_t)-1 : (size_t)n;
 }
 
-int client_ask(const char *path, const char *name, json_t **answer, struct err *err)
+static bool no_daemon(int rc)
+{
+	return rc == -ENOENT || rc == -ECONNREFUSED;
+}
+
+int client_ask(const struct client_options *options, const char *name, json_t **answer,
+	       struct err *err)
 {
 	struct timeval timeout = { .tv_sec = CLIENT_TIMEOUT_S };
+	bool guessed = !options->socket && !options->file;
+	char path[PATH_MAX], line[128];
 	json_error_t why;
-	char line[128];
 	int fd, rc;
 
+	rc = socket_path(options, path, sizeof(path), err);
+	if (rc < 0)
+		return rc;
 	fd = control_socket_connect(path, err);
+	if (no_daemon(fd) && guessed)
+		err_set(err, -fd,
+			"%s: no daemon answers there; -c FILE names the configuration of another "
+			"one, --socket PATH its socket",
+			path);
 	if (fd < 0)
 		return fd;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));

@@ -32,17 +32,13 @@ struct client_options {
 int client_option(int option, struct client_options *options);
 
 /*
- * The path of the socket: --socket; what the configuration names; without both,
- * and without a configuration at the default place, that of the default state
- * directory.  0 or -errno with a text.
- */
-int client_socket_path(const struct client_options *options, char *out, size_t cap,
-		       struct err *err);
-
-/*
  * Sends {"command": NAME} and waits for the answer, which is the caller's.
- * 0, or -errno with a text when there is none; an answer of "ok": false is one.
+ * The socket is that of --socket; what the configuration names; without both,
+ * and without a configuration at the default place, that of the default state
+ * directory.  0, or -errno with a text when there is no answer; one of
+ * "ok": false is one.
  */
-int client_ask(const char *path, const char *name, json_t **answer, struct err *err);
+int client_ask(const struct client_options *options, const char *name, json_t **answer,
+	       struct err *err);
 
 #endif

@@ -27,7 +27,7 @@ const struct command commands[] = {
 			"      --iqn IQN            of IMAGE...: the target's name (of this host's "
 			"name)\n"
 			"      --size SIZE          of IMAGE...: make missing files of this size "
-			"(1G)\n"
+			"such as 1G\n"
 			"      --block-size BYTES   of IMAGE...: logical block, 512 or 4096\n"
 			"      --read-only          of IMAGE...: refuse writes\n"
 			"      --state-dir DIR      of IMAGE...: where identities are kept\n"

@@ -1,8 +1,6 @@
 /* quintain reload: asks, and tells the outcome. */
 #include "target/command.h"
 
-#include <limits.h>
-
 #include "target/client.h"
 
 static const struct option reload_options[] = {
@@ -13,7 +11,6 @@ static const struct option reload_options[] = {
 int command_reload(const struct command *command, int argc, char **argv)
 {
 	struct client_options options = { NULL, NULL };
-	char path[PATH_MAX];
 	struct err err = { "" };
 	json_t *answer = NULL, *message;
 	int option, code = COMMAND_OK;
@@ -24,8 +21,7 @@ int command_reload(const struct command *command, int argc, char **argv)
 			return command_bad_option(command, argv, reload_options);
 	if (optind < argc)
 		return command_usage(command, "unexpected %s", argv[optind]);
-	if (client_socket_path(&options, path, sizeof(path), &err) < 0 ||
-	    client_ask(path, "reload", &answer, &err) < 0)
+	if (client_ask(&options, "reload", &answer, &err) < 0)
 		return command_fail(command, "%s", err.text);
 	json_array_foreach(json_object_get(answer, "messages"), i, message)
 		fprintf(stderr, "%s\n", json_string_value(message));

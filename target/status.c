@@ -110,6 +110,8 @@ static void add_luns(const struct daemon *daemon, json_t *answer)
 		add_number(lun, "unmaps", stats.unmaps);
 		add_number(lun, "others", stats.others);
 		add_number(lun, "errors", stats.errors);
+		add_number(lun, "read_errors", stats.read_errors);
+		add_number(lun, "write_errors", stats.write_errors);
 	}
 }
 

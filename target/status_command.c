@@ -2,7 +2,6 @@
 #include "target/command.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <string.h>
 
 #include "base/list.h"
@@ -124,7 +123,10 @@ static void print_luns(const json_t *list)
 		table_cell(table, "%lld", (long long)number_of(lun, "reads"));
 		table_cell(table, "%lld", (long long)number_of(lun, "writes"));
 		table_cell(table, "%lld", (long long)number_of(lun, "flushes"));
-		table_cell(table, "%lld", (long long)number_of(lun, "errors"));
+		/* Not "errors": initiators probe for commands that are not there. */
+		table_cell(table, "%lld",
+			   (long long)(number_of(lun, "read_errors") +
+				       number_of(lun, "write_errors")));
 		table_cell(table, "%s", path[0] ? path : "(memory)");
 	}
 	puts("\nLUNs");
@@ -212,7 +214,6 @@ static void print_status(const json_t *answer)
 int command_status(const struct command *command, int argc, char **argv)
 {
 	struct client_options options = { NULL, NULL };
-	char path[PATH_MAX];
 	struct err err = { "" };
 	json_t *answer = NULL;
 	bool json = false;
@@ -226,8 +227,7 @@ int command_status(const struct command *command, int argc, char **argv)
 	}
 	if (optind < argc)
 		return command_usage(command, "unexpected %s", argv[optind]);
-	if (client_socket_path(&options, path, sizeof(path), &err) < 0 ||
-	    client_ask(path, "status", &answer, &err) < 0)
+	if (client_ask(&options, "status", &answer, &err) < 0)
 		return command_fail(command, "%s", err.text);
 	if (!json_is_true(json_object_get(answer, "ok")))
 		code = command_fail(command, "%s", text_of(answer, "error"));

@@ -103,4 +103,13 @@ test_status_without_a_daemon_says_so() {
     says 'no daemon answers'
 }
 
+test_status_without_a_daemon_at_the_default_place_says_how_to_name_one() {
+    export XDG_STATE_HOME=$dir
+    [ ! -e /etc/quintain/quintain.conf ] || skip "quintain is set up on this machine"
+    [ ! -S /var/lib/quintain/control.sock ] || skip "quintain serves on this machine"
+    status_is 1 quintain status
+    says '-c FILE'
+    says '--socket PATH'
+}
+
 run_tests

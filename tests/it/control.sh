@@ -44,6 +44,25 @@ test_status_is_readable() {
     stop
 }
 
+test_status_shows_errors_of_the_medium_alone() {
+    disk
+    start
+    fails iscsi-inq -e 1 -c 255 "$(url 3)" # a page that is not there
+    [ "$(status | jq '.luns[0].errors >= 1')" = true ]
+    [ "$(status | jq '.luns[0] | .read_errors + .write_errors')" = 0 ]
+    quintain status -c "$dir/conf" >"$dir/out"
+    grep -qE "ready +1 MiB +512 +0 +0 +0 +0 " "$dir/out"
+    stop
+}
+
+test_status_counts_pdus() {
+    disk
+    start
+    io 3 'read 0 4k'
+    [ "$(status | jq '.server.pdus_in > 0 and .server.pdus_out > 0')" = true ]
+    stop
+}
+
 test_status_shows_a_session() {
     disk
     start
