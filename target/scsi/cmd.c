@@ -419,12 +419,17 @@ void scsi_cmd_abort(struct scsi_cmd *cmd)
 	cmd->aborted = true;
 }
 
-/* The store may have been changed since prepare; what was judged with the old
- * one does not hold for the new one. */
-static bool store_changed(const struct scsi_cmd *cmd)
+/* The store may have been changed since prepare.  What was judged with the old
+ * one does not hold for the new one; a command that needs none and only tells
+ * about it (INQUIRY, MODE SENSE) tells about what is there now. */
+static bool store_changed(struct scsi_cmd *cmd)
 {
-	if (!cmd->per || !(cmd->op->flags & (OP_MEDIUM | OP_STORE)))
+	if (!cmd->per)
 		return false;
+	if (!(cmd->op->flags & (OP_MEDIUM | OP_STORE))) {
+		cmd->channel = cmd->per->channel;
+		return false;
+	}
 	return cmd->generation != cmd->per->generation ||
 	       (atomic_load_explicit(&cmd->lun->state, memory_order_acquire) & LUN_SWAPPING);
 }

@@ -87,29 +87,33 @@ static void prepared_drop(void *arg)
 	scsi_cmd_drop(&((struct prepared *)arg)->cmd);
 }
 
-/* A write that waits for its data. */
-static void write_prepare(struct disk *d, struct prepared *p)
+static void prepare(struct disk *d, struct prepared *p, struct cdb cdb, enum scsi_dir dir,
+		    uint32_t edtl)
 {
-	struct cdb cdb = cdb10(0x2a, 0, 0, 1);
-
 	memset(p, 0, sizeof(*p));
 	p->cmd.nexus = d->nexus[0];
 	memcpy(p->cmd.lun_field, d->lun_field, 8);
 	memcpy(p->cmd.cdb, cdb.b, sizeof(cdb.b));
 	p->cmd.cdb_len = 16;
-	p->cmd.initiator_dir = SCSI_DATA_OUT;
-	p->cmd.edtl = d->block_size;
+	p->cmd.initiator_dir = (uint8_t)dir;
+	p->cmd.edtl = edtl;
 	p->cmd.done = prepared_done;
-	p->iov = (struct iovec){ p->data, d->block_size };
+	p->iov = (struct iovec){ p->data, edtl };
 	sem_init(&p->done, 0, 0);
 	reactor_call(d->reactor, prepared_prepare, p);
 	CU_ASSERT_TRUE(p->good);
+}
+
+/* A write that waits for its data. */
+static void write_prepare(struct disk *d, struct prepared *p)
+{
+	prepare(d, p, cdb10(0x2a, 0, 0, 1), SCSI_DATA_OUT, d->block_size);
 	CU_ASSERT_EQUAL(p->cmd.dir, SCSI_DATA_OUT);
 	CU_ASSERT_EQUAL(p->cmd.data_out_len, d->block_size);
 	CU_ASSERT_EQUAL(p->cmd.buf_len, d->block_size);
 }
 
-static void write_execute(struct disk *d, struct prepared *p)
+static void execute(struct disk *d, struct prepared *p)
 {
 	reactor_call(d->reactor, prepared_execute, p);
 	sem_wait(&p->done);
@@ -124,7 +128,7 @@ static void unmapped_lun_ends_what_waits_for_data(void)
 	write_prepare(&d, &p);
 	CU_ASSERT_EQUAL(scsi_target_unmap(d.target, DISK_LUN), 0);
 	CU_ASSERT_PTR_NULL(p.cmd.lun);
-	write_execute(&d, &p);
+	execute(&d, &p);
 	CU_ASSERT_EQUAL(p.cmd.status, SCSI_CHECK_CONDITION);
 	CU_ASSERT_EQUAL(p.cmd.sense[12], 0x25);
 	disk_close(&d);
@@ -139,8 +143,25 @@ static void swapped_store_does_not_get_what_was_judged_before(void)
 	disk_open(&d);
 	write_prepare(&d, &p);
 	CU_ASSERT_EQUAL(scsi_lun_set_backing(d.lun, d.backing, &d.reactor, 1, &err), 0);
-	write_execute(&d, &p);
+	execute(&d, &p);
 	CU_ASSERT_EQUAL(p.cmd.status, SCSI_BUSY);
+	disk_close(&d);
+}
+
+/* What is told about a store is told of the one that is there, or of none. */
+static void swapped_store_is_not_told_about(void)
+{
+	struct disk d;
+	struct prepared p;
+	struct err err;
+
+	disk_open(&d);
+	prepare(&d, &p, cdb6(0x12, 1, 0xb0, 0, 64), SCSI_DATA_IN, 64);
+	CU_ASSERT_EQUAL(scsi_lun_set_backing(d.lun, NULL, NULL, 0, &err), 0);
+	execute(&d, &p);
+	CU_ASSERT_EQUAL(p.cmd.status, SCSI_GOOD);
+	CU_ASSERT_EQUAL(be64_load(p.data + 36), 0);
+	CU_ASSERT_EQUAL(scsi_lun_set_backing(d.lun, d.backing, &d.reactor, 1, &err), 0);
 	disk_close(&d);
 }
 
@@ -219,6 +240,7 @@ const struct scsi_test tests_lun[] = {
 	SCSI_TEST(lun_that_grows_serves_its_new_blocks),
 	SCSI_TEST(unmapped_lun_ends_what_waits_for_data),
 	SCSI_TEST(swapped_store_does_not_get_what_was_judged_before),
+	SCSI_TEST(swapped_store_is_not_told_about),
 	SCSI_TEST(dropped_command_leaves_nothing),
 	SCSI_TEST(two_reactors_serve_one_lun),
 	SCSI_TEST(stats_sum_what_was_done),
