@@ -264,7 +264,7 @@ static bool check_ready(struct scsi_cmd *cmd)
 		if (state & LUN_SWAPPING)
 			return scsi_refuse_status(cmd, SCSI_BUSY);
 		if ((state & LUN_NO_STORE) || !cmd->channel ||
-		    __atomic_load_n(&cmd->channel->backing->broken, __ATOMIC_RELAXED))
+		    backing_broken(cmd->channel->backing))
 			return scsi_refuse(cmd, SENSE_STORE_NOT_READY);
 	}
 	if (cmd->op->flags & OP_MEDIUM) {

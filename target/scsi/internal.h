@@ -82,6 +82,9 @@ struct scsi_lun {
  * the data path. */
 struct lun_reactor *lun_reactor_get(struct scsi_lun *lun, struct reactor *reactor);
 
+/* Any thread: what scsi_lun_stats() says, but for the store. */
+void lun_counters(const struct scsi_lun *lun, struct scsi_lun_stats *out);
+
 static inline void lun_state_set(struct scsi_lun *lun, uint32_t bits)
 {
 	atomic_fetch_or(&lun->state, bits);

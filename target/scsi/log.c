@@ -68,7 +68,7 @@ static void build_write_errors(struct scsi_cmd *cmd, struct log_out *out)
 {
 	struct scsi_lun_stats stats;
 
-	scsi_lun_stats(cmd->lun, &stats);
+	lun_counters(cmd->lun, &stats);
 	add_counter(out, TOTAL_BYTES, stats.write_bytes);
 	add_counter(out, UNCORRECTED_ERRORS, stats.write_errors);
 }
@@ -77,7 +77,7 @@ static void build_read_errors(struct scsi_cmd *cmd, struct log_out *out)
 {
 	struct scsi_lun_stats stats;
 
-	scsi_lun_stats(cmd->lun, &stats);
+	lun_counters(cmd->lun, &stats);
 	add_counter(out, TOTAL_BYTES, stats.read_bytes);
 	add_counter(out, UNCORRECTED_ERRORS, stats.read_errors);
 }

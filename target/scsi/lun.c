@@ -301,7 +301,7 @@ static void stats_add(struct scsi_lun_stats *out, const struct lun_reactor *per)
 	out->write_errors += counter_get(&per->write_errors);
 }
 
-void scsi_lun_stats(const struct scsi_lun *lun, struct scsi_lun_stats *out)
+void lun_counters(const struct scsi_lun *lun, struct scsi_lun_stats *out)
 {
 	memset(out, 0, sizeof(*out));
 	for (unsigned int i = 0; i < REACTORS_MAX; i++) {
@@ -310,8 +310,13 @@ void scsi_lun_stats(const struct scsi_lun *lun, struct scsi_lun_stats *out)
 		if (per)
 			stats_add(out, per);
 	}
+}
+
+void scsi_lun_stats(const struct scsi_lun *lun, struct scsi_lun_stats *out)
+{
+	lun_counters(lun, out);
 	out->ready = !(atomic_load(&lun->state) & LUN_NOT_READY) && lun->backing &&
-		     !lun->backing->broken;
+		     !backing_broken(lun->backing);
 	if (lun->backing) {
 		out->size_bytes = backing_size(lun->backing);
 		out->block_size = lun->backing->limits.block_size;

@@ -106,6 +106,7 @@ struct scsi_lun_stats {
 	uint64_t size_bytes;
 	uint32_t block_size;
 };
+/* Control thread, as the store comes and goes there. */
 void scsi_lun_stats(const struct scsi_lun *lun, struct scsi_lun_stats *out);
 /* Commands of each kind: the name of a row, from 0 on, and how many of it came;
  * NULL: there is no such row. */
