@@ -40,8 +40,8 @@ void daemon_summary(const struct daemon *daemon, char *out, size_t cap)
 		len += (size_t)snprintf(out + len, cap - len, " (%zu NOT READY)", not_ready);
 	for (uint32_t i = 0; i < run->view->ngroups; i++)
 		for (uint32_t k = 0; k < run->view->groups[i].nportals && len < cap; k++) {
-			address_format(&run->view->groups[i].portals[k].listen, address,
-				       sizeof(address));
+			iscsi_address_text(&run->view->groups[i].portals[k].listen, address,
+					   sizeof(address));
 			len += (size_t)snprintf(out + len, cap - len, ", %s", address);
 		}
 }

@@ -130,7 +130,4 @@ void target_run_destroy(struct running *run, struct target_run *target);
 int view_build(struct running *run, const struct config *config, struct iscsi_view **out,
 	       struct err *err);
 
-/* "ADDR:PORT" or "[ADDR]:PORT". */
-void address_format(const struct sockaddr_storage *addr, char *out, size_t cap);
-
 #endif

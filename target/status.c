@@ -54,7 +54,7 @@ static void add_portals(const struct daemon *daemon, json_t *answer)
 		for (uint32_t k = 0; k < group->nportals; k++) {
 			json_t *portal = add_object(array);
 
-			address_format(&group->portals[k].listen, address, sizeof(address));
+			iscsi_address_text(&group->portals[k].listen, address, sizeof(address));
 			add_text(portal, "address", address);
 			add_text(portal, "advertise", group->portals[k].advertise);
 			add_text(portal, "portal_group", group->name);

@@ -43,23 +43,6 @@ static const char *copy(struct builder *b, const char *s)
 	return s ? arena_strdup(b->arena, s) : NULL;
 }
 
-void address_format(const struct sockaddr_storage *addr, char *out, size_t cap)
-{
-	char host[INET6_ADDRSTRLEN] = "?";
-
-	if (addr->ss_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
-
-		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
-		snprintf(out, cap, "[%s]:%u", host, ntohs(in6->sin6_port));
-	} else {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
-
-		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
-		snprintf(out, cap, "%s:%u", host, ntohs(in->sin_port));
-	}
-}
-
 /* ---- portals ---- */
 
 static bool ipv6_available(void)

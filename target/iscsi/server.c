@@ -1,9 +1,7 @@
 #include "target/iscsi/server.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,23 +13,6 @@
 #define LOOK_MS 10
 /* Answers that may wait in all connections of a reactor beside two each. */
 #define OUTS_EXTRA 4096u
-
-void iscsi_address_text(const struct sockaddr_storage *addr, char *out, size_t cap)
-{
-	char host[INET6_ADDRSTRLEN] = "?";
-
-	if (addr->ss_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
-
-		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
-		snprintf(out, cap, "[%s]:%u", host, ntohs(in6->sin6_port));
-	} else {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
-
-		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
-		snprintf(out, cap, "%s:%u", host, ntohs(in->sin_port));
-	}
-}
 
 /* ---- life ---- */
 

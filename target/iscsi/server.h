@@ -96,11 +96,6 @@ static inline const struct iscsi_view *iscsi_server_view(struct iscsi_server *se
 	return atomic_load_explicit(&server->view, memory_order_acquire);
 }
 
-/* ---- server.c ---- */
-
-/* "ADDR:PORT", "[ADDR]:PORT" */
-void iscsi_address_text(const struct sockaddr_storage *addr, char *out, size_t cap);
-
 /* ---- portal.c ---- */
 
 /* Control thread.  Opens the listeners that view needs and that are not open;

@@ -1,6 +1,9 @@
-/* Looking things up in a view: see view.h. */
+/* Looking things up in a view, and its addresses as text: see view.h. */
 #include "target/iscsi/view.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -37,4 +40,21 @@ const struct iscsi_target_port *iscsi_target_port(const struct iscsi_target_view
 		if (target->ports[i].group == group)
 			return &target->ports[i];
 	return NULL;
+}
+
+void iscsi_address_text(const struct sockaddr_storage *addr, char *out, size_t cap)
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	if (addr->ss_family == AF_INET6) {
+		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
+
+		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
+		snprintf(out, cap, "[%s]:%u", host, ntohs(in6->sin6_port));
+	} else {
+		const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
+
+		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
+		snprintf(out, cap, "%s:%u", host, ntohs(in->sin_port));
+	}
 }

@@ -115,6 +115,9 @@ const struct iscsi_portal_group *iscsi_view_group(const struct iscsi_view *view,
 const struct iscsi_target_port *iscsi_target_port(const struct iscsi_target_view *target,
 						  const struct iscsi_portal_group *group);
 
+/* "ADDR:PORT" or "[ADDR]:PORT". */
+void iscsi_address_text(const struct sockaddr_storage *addr, char *out, size_t cap);
+
 /* ---- auth.c ---- */
 
 bool iscsi_auth_name_matches(const struct iscsi_auth_group *group, const char *initiator);

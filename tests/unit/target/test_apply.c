@@ -133,11 +133,11 @@ static void portals_are_resolved_with_their_advertised_names(void)
 	started(TARGET("a", ""));
 	group = iscsi_view_group(fake_view, "pg");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(group);
-	address_format(&group->portals[0].listen, address, sizeof(address));
+	iscsi_address_text(&group->portals[0].listen, address, sizeof(address));
 	CU_ASSERT_STRING_EQUAL(address, "127.0.0.1:1");
 	CU_ASSERT_PTR_NULL(group->portals[0].advertise);
 	if (group->nportals > 1) {
-		address_format(&group->portals[1].listen, address, sizeof(address));
+		iscsi_address_text(&group->portals[1].listen, address, sizeof(address));
 		CU_ASSERT_STRING_EQUAL(address, "[::1]:2");
 		CU_ASSERT_STRING_EQUAL(group->portals[1].advertise, "192.0.2.1:3");
 	}
