@@ -337,6 +337,12 @@ void iscsi_tasks_release_held(struct iscsi_conn *conn)
 		if (task->cmd_sn != session->exp_cmd_sn)
 			return;
 		list_del(&task->wait_link);
+		if (task->aborted) {
+			/* All that is left of it is its number. */
+			session->exp_cmd_sn++;
+			iscsi_task_free(task);
+			continue;
+		}
 		prepare(task);
 		if (task->have > task->want)
 			task->have = task->want;

@@ -102,7 +102,9 @@ static bool concerns(const struct iscsi_tmf *tmf, const struct iscsi_session *se
 		return session == tmf->session && same_lun(tmf, task) && came_before(tmf, task);
 	case TMF_LUN:
 		return same_lun(tmf, task) && (session != tmf->session || came_before(tmf, task));
-	case TMF_TARGET: return session->target == tmf->target;
+	case TMF_TARGET:
+		return session->target == tmf->target &&
+		       (session != tmf->session || came_before(tmf, task));
 	default: return false;
 	}
 }

@@ -127,6 +127,32 @@ void abort_task_that_is_held_behind_a_gap(void)
 	end(&rig, &peer);
 }
 
+/* Its number is passed when the gap closes, and it is passed alone. */
+void abort_task_that_is_held_keeps_its_data_from_the_store(void)
+{
+	uint8_t data[RIG_BLOCK], got[RIG_BLOCK];
+	struct iscsi_bhs bhs;
+	struct peer peer;
+	struct rig rig;
+	uint32_t itt;
+
+	rig_open(&rig);
+	peer_open(&peer, &rig, "");
+	pattern(data, sizeof(data), 1);
+	peer.cmd_sn++;
+	cmd_write(&bhs, 0, 0, 1);
+	itt = peer_command(&peer, &bhs, data, sizeof(data));
+	CU_ASSERT_EQUAL(peer_tmf(&peer, ISCSI_TMF_ABORT_TASK, 0, itt, peer.cmd_sn - 1),
+			ISCSI_TMF_COMPLETE);
+	peer.cmd_sn -= 2;
+	CU_ASSERT_EQUAL(peer_ready(&peer, 0), SCSI_GOOD);
+	peer.cmd_sn++;
+	CU_ASSERT_EQUAL(peer_read_blocks(&peer, 0, 0, 1, got), SCSI_GOOD);
+	CU_ASSERT_EQUAL(got[0], 0);
+	CU_ASSERT_EQUAL(memcmp(got, got + 1, sizeof(got) - 1), 0);
+	end(&rig, &peer);
+}
+
 /* 4.2.3.3: what has a later CmdSN than the function is not of its set. */
 void abort_task_set_leaves_newer_commands(void)
 {
@@ -232,6 +258,44 @@ void warm_reset_ends_the_tasks_of_all_sessions(void)
 
 	two_begin(&t);
 	two_end(&t, ISCSI_TMF_TARGET_WARM_RESET, 0x062903);
+}
+
+/* 4.2.3.3 again: or the initiator would wait for it for ever. */
+void warm_reset_leaves_newer_commands(void)
+{
+	struct iscsi_bhs bhs, request, r2t = { 0 };
+	uint8_t pdus[512], data[RIG_BLOCK] = { 0 };
+	struct peer peer;
+	struct rig rig;
+	uint32_t itt;
+	size_t n;
+
+	rig_open(&rig);
+	peer_open(&peer, &rig, "");
+	memset(&request, 0, sizeof(request));
+	request.hdr.opcode = ISCSI_OP_TMF_REQ | ISCSI_IMMEDIATE;
+	request.tmf_req.function = ISCSI_FINAL | ISCSI_TMF_TARGET_WARM_RESET;
+	be32_put(&request.tmf_req.ref_itt, NONE);
+	peer_number(&peer, &request);
+	cmd_write(&bhs, 0, 0, 1);
+	peer_number(&peer, &bhs);
+	itt = be32_get(&bhs.hdr.itt);
+	n = peer_build(&peer, &request, NULL, 0, NULL, 0, pdus);
+	n += peer_build(&peer, &bhs, NULL, 0, NULL, 0, pdus + n);
+	peer_write(&peer, pdus, n);
+	for (int i = 0; i < 2; i++) {
+		int opcode = peer_recv(&peer, PEER_SOON_MS);
+
+		CU_ASSERT_TRUE(opcode == ISCSI_OP_TMF_RSP || opcode == ISCSI_OP_R2T);
+		if (opcode == ISCSI_OP_R2T)
+			r2t = peer.bhs;
+	}
+	CU_ASSERT_EQUAL_FATAL(be32_get(&r2t.hdr.itt), itt);
+	PEER_SILENT(&peer);
+	peer_data_out(&peer, &r2t, data, sizeof(data));
+	CU_ASSERT_EQUAL(peer_status(&peer, itt), SCSI_GOOD);
+	peer_ready(&peer, 0);
+	end(&rig, &peer);
 }
 
 /* SAM-5 7.2: the tasks of the other session are none of its business. */
