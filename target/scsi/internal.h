@@ -35,6 +35,7 @@ enum lun_state {
 	LUN_UNMAPS = 1u << 6,	    /* the store has UNMAP */
 	LUN_READ_ONLY = 1u << 7,    /* the store is */
 	LUN_ZEROES_UNMAP = 1u << 8, /* WRITE SAME with UNMAP frees */
+	LUN_WCE_OFF = 1u << 9,	    /* caching mode page: what is written is durable */
 };
 
 #define LUN_NOT_READY (LUN_NO_STORE | LUN_SWAPPING | LUN_STOPPED | LUN_EJECTED)

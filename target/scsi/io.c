@@ -114,6 +114,10 @@ void scsi_io(struct scsi_cmd *cmd, enum bk_op op, uint8_t flags, uint64_t off, u
 {
 	struct bk_req *req = &cmd->req;
 
+	/* Without WCE whatever is changed is durable before its status. */
+	if ((cmd->op->flags & OP_WRITES) &&
+	    (atomic_load_explicit(&cmd->lun->state, memory_order_relaxed) & LUN_WCE_OFF))
+		flags |= BK_FUA;
 	req->op = (uint8_t)op;
 	req->flags = flags;
 	req->iov = iov;

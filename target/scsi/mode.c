@@ -9,6 +9,14 @@ void mode_source_get(const struct scsi_cmd *cmd, struct mode_source *source)
 
 	source->limits = cmd->channel ? cmd_limits(cmd) : &none;
 	source->state = atomic_load(&cmd->lun->state) & MODE_STATE;
+	source->has_cache = source->limits->volatile_cache &&
+			    cmd->channel->backing->cache != BACKING_CACHE_UNSAFE;
+}
+
+uint8_t mode_changeable(const struct mode_page *page, const struct mode_source *source,
+			unsigned int i)
+{
+	return page->can_change && !page->can_change(source) ? 0 : page->changeable[i];
 }
 
 uint8_t mode_device_specific(const struct scsi_cmd *cmd)
@@ -78,9 +86,9 @@ static unsigned int put_page(const struct mode_page *page, enum mode_control con
 	} else {
 		out[1] = page->len;
 	}
-	if (control == MODE_CHANGEABLE)
-		memcpy(out + header, page->changeable, page->len);
-	else
+	for (unsigned int i = 0; control == MODE_CHANGEABLE && i < page->len; i++)
+		out[header + i] = mode_changeable(page, source, i);
+	if (control != MODE_CHANGEABLE)
 		page->build(out + header, control == MODE_DEFAULT ? &defaults : source);
 	return header + page->len;
 }

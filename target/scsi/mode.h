@@ -29,6 +29,7 @@ enum mode_control {
 struct mode_source {
 	const struct bk_limits *limits; /* all zero without a store */
 	uint32_t state;			/* enum lun_state bits that pages show */
+	bool has_cache;			/* volatile, and flushed when that is asked for */
 };
 
 struct mode_page {
@@ -36,6 +37,8 @@ struct mode_page {
 	uint8_t len; /* bytes after the page's header */
 	const char *name;
 	uint8_t changeable[MODE_PAGE_MAX];
+	/* Whether they are with this store; NULL: always. */
+	bool (*can_change)(const struct mode_source *source);
 	void (*build)(uint8_t *values, const struct mode_source *source);
 	/* Takes over values whose changeable bits differ; NULL: none are. */
 	void (*apply)(struct scsi_lun *lun, const uint8_t *values);
@@ -50,8 +53,11 @@ static inline unsigned int mode_header_len(const struct mode_page *page)
 }
 
 /* The bits of lun->state that MODE SELECT changes. */
-#define MODE_STATE (LUN_SWP | LUN_D_SENSE)
+#define MODE_STATE (LUN_SWP | LUN_D_SENSE | LUN_WCE_OFF)
 
+/* The bits that MODE SELECT may change in byte i of the values. */
+uint8_t mode_changeable(const struct mode_page *page, const struct mode_source *source,
+			unsigned int i);
 void mode_source_get(const struct scsi_cmd *cmd, struct mode_source *source);
 /* Device-specific parameter of the header (SBC-3 6.5.1). */
 uint8_t mode_device_specific(const struct scsi_cmd *cmd);

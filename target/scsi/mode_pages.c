@@ -17,12 +17,25 @@ static void build_disconnect(uint8_t *values, const struct mode_source *source)
 	(void)source;
 }
 
-/* 08h: WCE says whether a completed write may be lost with the power. It is the
- * store's property and set by its configuration, not by a host for all others. */
+/* 08h: WCE says whether a completed write may be lost with the power.  A host
+ * may do without the cache of the store; it cannot have one that is not there. */
 static void build_caching(uint8_t *values, const struct mode_source *source)
 {
-	if (source->limits->volatile_cache)
+	if (source->limits->volatile_cache && !(source->state & LUN_WCE_OFF))
 		values[0] |= 0x04;
+}
+
+static bool can_change_caching(const struct mode_source *source)
+{
+	return source->has_cache;
+}
+
+static void apply_caching(struct scsi_lun *lun, const uint8_t *values)
+{
+	if (values[0] & 0x04)
+		lun_state_clear(lun, LUN_WCE_OFF);
+	else
+		lun_state_set(lun, LUN_WCE_OFF);
 }
 
 /* 0Ah: one task set, reordered freely (QUEUE ALGORITHM MODIFIER 1), a unit that
@@ -67,7 +80,8 @@ static void build_exceptions(uint8_t *values, const struct mode_source *source)
 const struct mode_page mode_pages[] = {
 	{ 0x01, 0x00, 10, "read-write error recovery", .build = build_error_recovery },
 	{ 0x02, 0x00, 14, "disconnect-reconnect", .build = build_disconnect },
-	{ 0x08, 0x00, 18, "caching", .build = build_caching },
+	{ 0x08, 0x00, 18, "caching", .changeable = { 0x04 }, .can_change = can_change_caching,
+	  .build = build_caching, .apply = apply_caching },
 	{ 0x0a, 0x00, 10, "control", .changeable = { 0x04, 0, 0x08 }, .build = build_control,
 	  .apply = apply_control },
 	{ 0x0a, 0x01, 28, "control extension", .build = build_control_extension },

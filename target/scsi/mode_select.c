@@ -60,8 +60,6 @@ static bool take_descriptor(struct mode_list *list, uint32_t len, bool long_lba)
 		return wrong(list, list->cmd->op->cdb_len == 6 ? 3 : 6, -1);
 	if (!list_ends(list, size))
 		return false;
-	if (!list->cmd->channel)
-		return wrong(list, list->at, -1);
 	mode_block_descriptor(list->cmd, long_lba, now);
 	n = long_lba ? be64_load(given) : be32_load(given);
 	if (n != 0 && memcmp(given, now, long_lba ? 8 : 4) != 0)
@@ -132,7 +130,8 @@ static const struct mode_page *take_page(struct mode_list *list)
 		return NULL;
 	page->build(now, &list->source);
 	for (uint32_t i = 0; i < len; i++) {
-		uint8_t differs = (uint8_t)((given[header + i] ^ now[i]) & ~page->changeable[i]);
+		uint8_t differs = (uint8_t)((given[header + i] ^ now[i]) &
+					    ~mode_changeable(page, &list->source, i));
 
 		if (differs) {
 			wrong(list, list->at + header + i,
@@ -143,12 +142,14 @@ static const struct mode_page *take_page(struct mode_list *list)
 	return page;
 }
 
-static void apply(struct mode_list *list, uint32_t first)
+/* True when a write cache has been turned off. */
+static bool apply(struct mode_list *list, uint32_t first)
 {
 	struct scsi_lun *lun = list->cmd->lun;
-	uint32_t before = atomic_load(&lun->state);
+	uint32_t before, after;
 
 	pthread_mutex_lock(&lun->lock);
+	before = atomic_load(&lun->state);
 	for (list->at = first; list->at < list->len;) {
 		const struct mode_page *page = take_page(list);
 
@@ -157,9 +158,11 @@ static void apply(struct mode_list *list, uint32_t first)
 			page->apply(lun, list->data + list->at);
 		list->at += page->len;
 	}
-	if ((atomic_load(&lun->state) ^ before) & MODE_STATE)
+	after = atomic_load(&lun->state);
+	if ((after ^ before) & MODE_STATE)
 		ua_raise(lun, list->cmd->nexus, UA_MODE_CHANGED);
 	pthread_mutex_unlock(&lun->lock);
+	return after & ~before & LUN_WCE_OFF;
 }
 
 void mode_select_run(struct scsi_cmd *cmd)
@@ -187,6 +190,10 @@ void mode_select_run(struct scsi_cmd *cmd)
 			return;
 		list.at += mode_header_len(page) + page->len;
 	}
-	apply(&list, first);
-	scsi_good(cmd);
+	/* What was written with WCE is to be on the medium by the time that it is
+	 * off (SBC-3 6.5.5). */
+	if (apply(&list, first))
+		scsi_io(cmd, BK_FLUSH, 0, 0, 0, NULL, 0, scsi_good);
+	else
+		scsi_good(cmd);
 }

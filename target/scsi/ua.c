@@ -4,7 +4,7 @@
  * Each nexus has a word of pending bits for each LUN; REPORTED LUNS DATA HAS
  * CHANGED is about the target and is told once for all of them.
  */
-#include "target/scsi/internal.h"
+#include "target/scsi/mode.h"
 
 #include <assert.h>
 
@@ -78,7 +78,7 @@ static void lun_reset(struct scsi_lun *lun, const struct scsi_nexus *from)
 	holder = atomic_load(&lun->holder);
 	if (holder)
 		reservation_release(lun, holder);
-	lun_state_clear(lun, LUN_SWP | LUN_D_SENSE | LUN_STOPPED);
+	lun_state_clear(lun, MODE_STATE | LUN_STOPPED);
 	list_for_each(link, &lun->mappings) {
 		struct lun_mapping *mapping = container_of(link, struct lun_mapping, link);
 

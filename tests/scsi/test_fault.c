@@ -109,9 +109,56 @@ static void fua_write_fails_when_it_is_not_durable(void)
 	struct disk d;
 	uint8_t data[4096] = { 0 };
 
-	open_fault(&d, 1u << BK_WRITE | 1u << BK_FLUSH, FAULT_ERROR, EIO, false);
+	open_fault(&d, 1u << BK_FLUSH, FAULT_ERROR, EIO, false);
 	disk_out(&d, cdb10(0x2a, 0x08, 0, 1), data, d.block_size);
 	CHECK_SENSE(&d, 3, 0x0c, 0x00);
+	disk_close(&d);
+}
+
+static void wce_set(struct disk *d, bool on)
+{
+	uint8_t list[24] = { 0, 0, 0, 0, 0x08, 18, on ? 0x04 : 0 };
+
+	disk_out(d, cdb6(0x15, 0x10, 0, 0, sizeof(list)), list, sizeof(list));
+}
+
+/* Each flush fails: who is not told has not asked for one. */
+static void changes_are_durable_while_wce_is_off(void)
+{
+	struct fault_rule rule = {
+		.ops = 1u << BK_FLUSH, .kind = FAULT_ERROR, .nth = 1, .for_ever = true, .err = EIO
+	};
+	uint8_t data[4096] = { 0 };
+	struct disk d;
+
+	open_fault(&d, 0, FAULT_ERROR, EIO, false);
+	wce_set(&d, false);
+	CHECK_GOOD(&d);
+	fault_set(d.backing, &rule, 1);
+	write10(&d);
+	CU_ASSERT_EQUAL(d.status, SCSI_CHECK_CONDITION);
+	disk_out(&d, cdb6(0x0a, 0, 0, 0, 1), data, d.block_size);
+	CU_ASSERT_EQUAL(d.status, SCSI_CHECK_CONDITION);
+	disk_out(&d, cdb10(0x41, 0, 0, 8), data, d.block_size);
+	CU_ASSERT_EQUAL(d.status, SCSI_CHECK_CONDITION);
+	read10(&d);
+	CHECK_GOOD(&d);
+	wce_set(&d, true);
+	CHECK_GOOD(&d);
+	write10(&d);
+	CHECK_GOOD(&d);
+	disk_close(&d);
+}
+
+static void wce_turned_off_flushes_what_was_written(void)
+{
+	struct disk d;
+
+	open_fault(&d, 1u << BK_FLUSH, FAULT_ERROR, EIO, false);
+	wce_set(&d, false);
+	CU_ASSERT_EQUAL(d.status, SCSI_CHECK_CONDITION);
+	wce_set(&d, false); /* it is off: there is nothing to flush */
+	CHECK_GOOD(&d);
 	disk_close(&d);
 }
 
@@ -222,6 +269,8 @@ const struct scsi_test tests_fault[] = {
 	SCSI_TEST(damaged_data_are_a_medium_error),
 	SCSI_TEST(flush_error_fails_the_flush),
 	SCSI_TEST(fua_write_fails_when_it_is_not_durable),
+	SCSI_TEST(changes_are_durable_while_wce_is_off),
+	SCSI_TEST(wce_turned_off_flushes_what_was_written),
 	SCSI_TEST(store_that_is_gone_makes_the_lun_not_ready),
 	SCSI_TEST(passing_trouble_is_busy),
 	SCSI_TEST(each_command_of_several_steps_reports_the_nth_error),

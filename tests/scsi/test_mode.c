@@ -116,7 +116,8 @@ static void wce_is_true(void)
 		CU_ASSERT_EQUAL(page[2] >> 2 & 1, d.backing->limits.volatile_cache);
 		sense6(&d, 0x40 | 0x08, 0);
 		page = page_in(&d, 0x08, 0);
-		CU_ASSERT_EQUAL(page[2], 0); /* not changeable */
+		/* A host cannot have a cache that is not there. */
+		CU_ASSERT_EQUAL(page[2], through ? 0 : 0x04);
 		disk_close(&d);
 	}
 }
@@ -140,12 +141,12 @@ static void mode_select_refuses_what_is_not_changeable(void)
 	memcpy(page, page_in(&d, 0x08, 0), sizeof(page));
 	select6(&d, page, sizeof(page));
 	CHECK_GOOD(&d);
-	page[2] ^= 0x04;
+	page[2] ^= 0x01; /* RCD */
 	select6(&d, page, sizeof(page));
 	CHECK_SENSE(&d, 5, 0x26, 0);
-	CU_ASSERT_EQUAL(d.sense[15], 0x8a); /* in the list, bit 2 */
+	CU_ASSERT_EQUAL(d.sense[15], 0x88); /* in the list, bit 0 */
 	CU_ASSERT_EQUAL(be16_load(d.sense + 16), 6);
-	page[2] ^= 0x04;
+	page[2] ^= 0x01;
 	page[1] = 19;
 	select6(&d, page, sizeof(page));
 	CHECK_SENSE(&d, 5, 0x26, 0);
@@ -157,6 +158,54 @@ static void mode_select_refuses_what_is_not_changeable(void)
 	CHECK_SENSE(&d, 5, 0x26, 0);
 	disk_out(&d, cdb6(0x15, 0x11, 0, 0, 24), page, 24);
 	CHECK_FIELD(&d, 1);
+	disk_close(&d);
+}
+
+static bool wce(struct disk *d)
+{
+	sense6(d, 0x08, 0);
+	return page_in(d, 0x08, 0)[2] & 0x04;
+}
+
+static void wce_may_be_turned_off_and_on(void)
+{
+	struct disk d;
+	uint8_t page[20];
+
+	disk_open(&d);
+	sense6(&d, 0x08, 0);
+	memcpy(page, page_in(&d, 0x08, 0), sizeof(page));
+	page[2] &= 0xfb;
+	select6(&d, page, sizeof(page));
+	CHECK_GOOD(&d);
+	CU_ASSERT_FALSE(wce(&d));
+	d.who = 1;
+	disk_none(&d, cdb6(0, 0, 0, 0, 0));
+	CHECK_SENSE(&d, 6, 0x2a, 0x01);
+	sense6(&d, 0x80 | 0x08, 0);
+	CU_ASSERT_EQUAL(page_in(&d, 0x08, 0)[2] & 0x04, 0x04); /* the default */
+	page[2] |= 0x04;
+	select6(&d, page, sizeof(page));
+	CHECK_GOOD(&d);
+	CU_ASSERT_TRUE(wce(&d));
+	disk_close(&d);
+}
+
+static void wce_cannot_be_turned_on_without_a_cache(void)
+{
+	struct disk d;
+	uint8_t page[20];
+
+	disk_prepare(&d);
+	d.settings.cache = BACKING_CACHE_WRITE_THROUGH;
+	disk_start(&d);
+	disk_none(&d, cdb6(0, 0, 0, 0, 0));
+	sense6(&d, 0x08, 0);
+	memcpy(page, page_in(&d, 0x08, 0), sizeof(page));
+	page[2] |= 0x04;
+	select6(&d, page, sizeof(page));
+	CHECK_SENSE(&d, 5, 0x26, 0);
+	CU_ASSERT_FALSE(wce(&d));
 	disk_close(&d);
 }
 
@@ -269,6 +318,8 @@ const struct scsi_test tests_mode[] = {
 	SCSI_TEST(block_descriptor_tells_size_and_blocks),
 	SCSI_TEST(wce_is_true),
 	SCSI_TEST(mode_select_refuses_what_is_not_changeable),
+	SCSI_TEST(wce_may_be_turned_off_and_on),
+	SCSI_TEST(wce_cannot_be_turned_on_without_a_cache),
 	SCSI_TEST(d_sense_changes_the_format_for_all_nexuses),
 	SCSI_TEST(swp_protects_against_writes),
 	SCSI_TEST(read_only_disk_is_write_protected),
