@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- one store, one lun ---- */
 
@@ -89,6 +90,17 @@ static void check_twice(struct parser *parser)
 
 /* ---- what is there ---- */
 
+static bool folder_exists(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+
+	if (!slash)
+		return true;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path);
+	return access(folder, F_OK) == 0;
+}
+
 static void check_missing(struct parser *parser, const struct config_lun *lun)
 {
 	const char *path = lun->backing.path;
@@ -102,6 +114,16 @@ static void check_missing(struct parser *parser, const struct config_lun *lun)
 		config_warning(parser->config, lun->path_pos,
 			       "%s does not exist and no size is given to make it: the LUN is "
 			       "NOT READY until it appears",
+			       path);
+	else if (lun->backing.read_only)
+		config_warning(parser->config, lun->path_pos,
+			       "%s does not exist, and none is made for read-only yes: the LUN "
+			       "is NOT READY until it appears",
+			       path);
+	else if (!folder_exists(path))
+		config_warning(parser->config, lun->path_pos,
+			       "%s: its directory does not exist: the LUN is NOT READY until it "
+			       "does",
 			       path);
 }
 

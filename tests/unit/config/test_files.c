@@ -189,10 +189,20 @@ static void missing_path_without_size_warns(void)
 	check_lun_warning("path /nonexistent/disk",
 			  "/nonexistent/disk does not exist and no size is given to make it: the "
 			  "LUN is NOT READY until it appears");
-	check_lun_warning("path /nonexistent/disk size 1G", "");
+	check_lun_warning("path /quintain-disk size 1G", "");
 	check_lun_warning("path /dev/nonexistent size 1G",
 			  "/dev/nonexistent does not exist: the LUN is NOT READY until it does (no "
 			  "file is made below /dev)");
+}
+
+static void missing_path_that_is_not_made_warns(void)
+{
+	check_lun_warning("path /nonexistent/disk size 1G",
+			  "/nonexistent/disk: its directory does not exist: the LUN is NOT READY "
+			  "until it does");
+	check_lun_warning("path /quintain-disk size 1G read-only yes",
+			  "/quintain-disk does not exist, and none is made for read-only yes: the "
+			  "LUN is NOT READY until it appears");
 }
 
 static void empty_file_without_size_warns(void)
@@ -266,6 +276,7 @@ static const struct test tests[] = {
 	TEST(readable_file_with_secrets_warns),
 	TEST(memory_reads_no_files),
 	TEST(missing_path_without_size_warns),
+	TEST(missing_path_that_is_not_made_warns),
 	TEST(empty_file_without_size_warns),
 	TEST(path_that_is_no_store_is_an_error),
 	TEST(links_to_one_file_are_one_path),

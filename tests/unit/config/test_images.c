@@ -8,7 +8,7 @@
 
 static void images_are_luns_of_one_target(void)
 {
-	static const char *const images[] = { "/nonexistent/a", "/nonexistent/b" };
+	static const char *const images[] = { "/quintain-a", "/quintain-b" };
 	const struct config_simple simple = {
 		.images = images,
 		.nimages = 2,
@@ -22,23 +22,27 @@ static void images_are_luns_of_one_target(void)
 	const struct config_lun_map *map;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(config);
-	CHECK_WARNINGS_OF(config, "");
+	CHECK_WARNINGS_OF(config,
+			  "0:0: /quintain-a does not exist, and none is made for read-only yes: "
+			  "the LUN is NOT READY until it appears\n"
+			  "0:0: /quintain-b does not exist, and none is made for read-only yes: "
+			  "the LUN is NOT READY until it appears\n");
 	CU_ASSERT_STRING_EQUAL(config->targets->name, "iqn.2020-01.org.example:x");
 	CU_ASSERT_PTR_NULL(config->targets->next);
 	map = config->targets->luns;
 	CU_ASSERT_EQUAL(map->number, 0);
-	CU_ASSERT_STRING_EQUAL(map->lun->backing.path, "/nonexistent/a");
+	CU_ASSERT_STRING_EQUAL(map->lun->backing.path, "/quintain-a");
 	CU_ASSERT_EQUAL(map->lun->backing.size, 1u << 20);
 	CU_ASSERT_EQUAL(map->lun->backing.block_size, 4096);
 	CU_ASSERT_TRUE(map->lun->backing.read_only);
 	CU_ASSERT_EQUAL(map->next->number, 1);
-	CU_ASSERT_STRING_EQUAL(map->next->lun->backing.path, "/nonexistent/b");
+	CU_ASSERT_STRING_EQUAL(map->next->lun->backing.path, "/quintain-b");
 	config_free(config);
 }
 
 static void images_are_for_this_machine_by_default(void)
 {
-	static const char *const images[] = { "/nonexistent/a" };
+	static const char *const images[] = { "/quintain-a" };
 	const struct config_simple simple = { .images = images, .nimages = 1, .size = 512 };
 	struct config *config = config_from_images(&simple, NULL);
 	const struct config_portal_group *group;
@@ -58,7 +62,7 @@ static void images_are_for_this_machine_by_default(void)
 
 static void images_for_others_warn(void)
 {
-	static const char *const images[] = { "/nonexistent/a" };
+	static const char *const images[] = { "/quintain-a" };
 	struct config_simple simple = {
 		.images = images,
 		.nimages = 1,
@@ -81,7 +85,7 @@ static void images_for_others_warn(void)
 
 static void images_with_errors_are_refused(void)
 {
-	static const char *const images[] = { "/nonexistent/a", "/nonexistent/a" };
+	static const char *const images[] = { "/quintain-a", "/quintain-a" };
 	static const struct {
 		struct config_simple simple;
 		const char *text;
@@ -96,7 +100,7 @@ static void images_with_errors_are_refused(void)
 		  "--block-size: 1024 is not 512 or 4096" },
 		{ { images, 1, NULL, NULL, 513, 0, false },
 		  "--size: 513 is not a multiple of the block size 512" },
-		{ { images, 2, NULL, NULL, 0, 0, false }, "/nonexistent/a is given twice" },
+		{ { images, 2, NULL, NULL, 0, 0, false }, "/quintain-a is given twice" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
