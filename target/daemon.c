@@ -25,17 +25,25 @@ struct config *daemon_load(const struct serve_options *options, struct err *err)
 void daemon_summary(const struct daemon *daemon, char *out, size_t cap)
 {
 	const struct running *run = &daemon->running;
+	const struct target_run *target = NULL;
 	size_t targets = 0, luns = 0, not_ready = 0, len;
 	char address[64];
 
-	list_for_each(link, &run->targets)
+	list_for_each(link, &run->targets) {
+		target = container_of(link, struct target_run, link);
 		targets++;
+	}
 	list_for_each(link, &run->luns) {
 		luns++;
 		not_ready += !scsi_lun_backing(container_of(link, struct lun_run, link)->scsi);
 	}
-	len = (size_t)snprintf(out, cap, "%zu target%s, %zu LUN%s", targets,
-			       targets == 1 ? "" : "s", luns, luns == 1 ? "" : "s");
+	if (targets == 1) /* the name is what to connect to */
+		len = (size_t)snprintf(out, cap, "1 target %s", target->config->name);
+	else
+		len = (size_t)snprintf(out, cap, "%zu targets", targets);
+	if (len < cap)
+		len += (size_t)snprintf(out + len, cap - len, ", %zu LUN%s", luns,
+					luns == 1 ? "" : "s");
 	if (not_ready > 0 && len < cap)
 		len += (size_t)snprintf(out + len, cap - len, " (%zu NOT READY)", not_ready);
 	for (uint32_t i = 0; i < run->view->ngroups; i++)

@@ -224,6 +224,7 @@ static void size_update(struct lun_run *lun)
 {
 	struct backing *backing = scsi_lun_backing(lun->scsi);
 	struct err err = { "" };
+	uint64_t old = backing_size(backing);
 	char size[64];
 	int rc = backing_resize(backing, &lun->config->backing, &err);
 
@@ -233,7 +234,12 @@ static void size_update(struct lun_run *lun)
 		return;
 	scsi_lun_capacity_changed(lun->scsi);
 	size_format(backing_size(backing), size, sizeof(size));
-	log_info("LUN %s: has a new size, %s", lun->config->name, size);
+	if (backing_size(backing) < old)
+		log_warning("LUN %s: has a new size, %s, and is smaller than before: a file system "
+			    "that reaches beyond it is broken until the size is raised again",
+			    lun->config->name, size);
+	else
+		log_info("LUN %s: has a new size, %s", lun->config->name, size);
 }
 
 void lun_run_update(struct running *run, struct lun_run *lun)

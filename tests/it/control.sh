@@ -122,7 +122,7 @@ test_reload_is_counted_and_told() {
     start
     quintain reload --socket "$dir/state/control.sock"
     [ "$(status | jq .reloads)" = 1 ]
-    grep -q 'reloaded: 1 target, 1 LUN' "$dir/log"
+    grep -q "reloaded: 1 target $iqn, 1 LUN" "$dir/log"
     stop
 }
 

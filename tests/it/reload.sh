@@ -63,6 +63,7 @@ test_reload_with_smaller_size_cuts_nothing() {
     io 0 'write -P 9 7M 1M' flush
     disks "lun 0 { path $dir/a size 4M }"
     reload
+    grep -q 'warning: .* is smaller than before' "$dir/log"
     [ "$(size_of 0)" = 4194304 ]
     [ "$(stat -c %s "$dir/a")" = 8388608 ]
     disks "lun 0 { path $dir/a size 8M }"

@@ -11,7 +11,7 @@ EOF
 
 test_images_are_served_without_a_configuration() {
     start --listen "127.0.0.1:$port" --iqn "$iqn" --size 8M --state-dir "$dir/state" "$dir/a" "$dir/b"
-    grep -q '1 target, 2 LUNs' "$dir/log"
+    grep -q "1 target $iqn, 2 LUNs" "$dir/log"
     iscsi-ls -s "iscsi://127.0.0.1:$port" >"$dir/ls"
     grep -q "$iqn" "$dir/ls"
     [ "$(size_of 0)" = 8388608 ]
