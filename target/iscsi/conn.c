@@ -158,6 +158,8 @@ static void timer_fired(struct reactor_timer *timer)
 		if (conn->rx.blocked && conn->rx.task &&
 		    now - conn->blocked_ns >= BLOCKED_MS * NS_PER_MS)
 			iscsi_task_give_up(conn->rx.task);
+		if (conn->closing)
+			return;
 		next = keepalive(conn);
 		if (conn->closing)
 			return;

@@ -21,6 +21,7 @@
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "target/iscsi/session.h"
+#include "target/iscsi/task.h"
 
 /* Receives of one connection until the others have their turn. */
 #define RX_ROUNDS_MAX 4
@@ -247,8 +248,12 @@ static void pdu_done(struct iscsi_conn *conn)
 	}
 	if (rx->op && rx->op->handle)
 		rx->op->handle(conn, (const struct iscsi_bhs *)rx->hdr);
-	if (!conn->closing)
-		rx_init(rx);
+	if (conn->closing)
+		return;
+	rx_init(rx);
+	/* Its CmdSN may be the one that commands which came early wait for. */
+	if (conn->session)
+		iscsi_tasks_release_held(conn);
 }
 
 /* Parses len bytes; stops when the connection is being closed or blocked, and

@@ -138,8 +138,6 @@ static void nop_handle(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 			iscsi_tx_add_first(conn, &out->tx, ISCSI_TX_OUT);
 	}
 	control_put(conn);
-	if (!conn->closing)
-		iscsi_tasks_release_held(conn);
 }
 
 /* ---- text: 11.10 ---- */
@@ -190,8 +188,6 @@ static void text_handle(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 		}
 	}
 	control_put(conn);
-	if (!conn->closing)
-		iscsi_tasks_release_held(conn);
 }
 
 /* ---- logout: 11.14, 11.15 ---- */

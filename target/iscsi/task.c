@@ -352,9 +352,7 @@ void iscsi_tasks_release_held(struct iscsi_conn *conn)
 			iscsi_task_give_up(task);
 			continue;
 		}
-		/* One whose data is still being received goes on in handle. */
-		if (conn->rx.task != task)
-			advance(task);
+		advance(task);
 	}
 }
 
@@ -508,10 +506,8 @@ bool iscsi_task_begin(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 		return false;
 	if (wrong) {
 		iscsi_conn_reject(conn, ISCSI_REJECT_PROTOCOL_ERROR, wrong);
-		if (!immediate && ahead == 0 && !conn->closing) {
+		if (!immediate && ahead == 0)
 			session->exp_cmd_sn++;
-			iscsi_tasks_release_held(conn);
-		}
 		return false;
 	}
 	if (immediate && iscsi_slots_free(conn->ir) == 0) {
@@ -548,16 +544,14 @@ bool iscsi_task_begin(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 void iscsi_task_handle(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 {
 	struct iscsi_task *task = conn->rx.task;
-	bool held = task->state == TASK_HELD;
 
 	(void)bhs;
 	conn->rx.task = NULL;
 	task->have = conn->rx.data_len < task->want ? conn->rx.data_len : task->want;
 	task->unsolicited = conn->rx.data_len;
 	task->r2t_next = task->have;
-	if (!held)
+	if (task->state != TASK_HELD)
 		advance(task);
-	iscsi_tasks_release_held(conn);
 }
 
 /* ---- Data-Out ---- */
@@ -612,6 +606,9 @@ static bool data_out_judge(struct iscsi_conn *conn, struct iscsi_task *task,
 		ascq = 0x0d;
 	}
 	iscsi_conn_reject(conn, ISCSI_REJECT_PROTOCOL_ERROR, "Data-Out out of sequence");
+	/* There may be no room for that answer: then the task is gone as well. */
+	if (conn->closing)
+		return false;
 	if (task->state == TASK_HELD)
 		iscsi_conn_close(conn, "Data-Out out of sequence");
 	else

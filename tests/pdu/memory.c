@@ -1,5 +1,6 @@
 /* Pools that are too small for what peers want: nothing hangs, nobody else pays. */
 #include <poll.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -294,4 +295,64 @@ void pings_beyond_all_bounds_end_their_sender_only(void)
 	peer_close(&peer);
 	rig_stop(&rig);
 	free(bytes);
+}
+
+/* Keeps a reactor from its work for a while. */
+struct hold {
+	struct reactor_msg msg;
+	sem_t begun, end;
+};
+
+static void hold_run(struct reactor_msg *msg)
+{
+	struct hold *hold = container_of(msg, struct hold, msg);
+
+	sem_post(&hold->begun);
+	sem_wait(&hold->end);
+}
+
+/* The answers to pings are as many as may wait, and what breaks the protocol
+ * then has no answer left: the command ends with its connection. */
+void data_out_behind_a_flood_of_pings_ends_its_sender_only(void)
+{
+	enum { N = 2048 }; /* answers that a connection may owe */
+	struct iscsi_bhs ping = { .nop_out = { .opcode = 0x40, .flags = 0x80 } }, write, wrong;
+	uint8_t *bytes = malloc((N + 2) * ISCSI_BHS_LEN + RIG_BLOCK);
+	uint8_t *data = calloc(1, 8 << 20);
+	struct hold hold = { .msg.run = hold_run };
+	struct peer deaf, peer;
+	struct rig rig;
+	size_t len;
+
+	rig_prepare(&rig);
+	rig.nreactors = 1;
+	rig_start(&rig);
+	peer_open_as(&deaf, &rig, 1, "");
+	peer_open_as(&peer, &rig, 2, "");
+	/* The receive buffer of the socket grows with use. */
+	for (uint32_t i = 0; i < 4; i++)
+		CU_ASSERT_EQUAL(peer_write_blocks(&deaf, 0, 0, 16384, data), SCSI_GOOD);
+	cmd_write(&write, 0, 0, 1);
+	peer_command(&deaf, &write, NULL, 0);
+	PEER_EXPECT(&deaf, ISCSI_OP_R2T);
+	wrong = peer_data_out_pdu(&deaf.bhs, 9, 0, true);
+	be32_put(&ping.nop_out.ttt, ISCSI_TAG_RESERVED);
+	peer_number(&deaf, &ping);
+	for (int i = 0; i < N; i++)
+		peer_build(&deaf, &ping, NULL, 0, NULL, 0, bytes + i * ISCSI_BHS_LEN);
+	len = peer_build(&deaf, &wrong, NULL, 0, data, RIG_BLOCK, bytes + N * ISCSI_BHS_LEN);
+	sem_init(&hold.begun, 0, 0);
+	sem_init(&hold.end, 0, 0);
+	reactor_send(rig.reactor[0], &hold.msg);
+	sem_wait(&hold.begun);
+	send(deaf.fd, bytes, N * ISCSI_BHS_LEN + len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	sem_post(&hold.end);
+	for (int i = 0; i < 20; i++)
+		peer_ping(&peer);
+	CU_ASSERT_EQUAL(peer_ready(&peer, 0), SCSI_GOOD);
+	peer_kill(&deaf);
+	peer_close(&peer);
+	rig_stop(&rig);
+	free(bytes);
+	free(data);
 }

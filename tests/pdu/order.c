@@ -136,6 +136,31 @@ void command_behind_a_gap_keeps_its_data(void)
 	rig_stop(&rig);
 }
 
+/* Whatever PDU has the number that was missing. */
+void command_behind_a_gap_goes_on_behind_a_function(void)
+{
+	struct iscsi_bhs bhs = { .tmf_req = { .opcode = ISCSI_OP_TMF_REQ,
+					      .function = 0x80 | ISCSI_TMF_ABORT_TASK_SET } };
+	struct peer peer;
+	struct rig rig;
+
+	rig_open(&rig);
+	peer_open(&peer, &rig, "");
+	send_ahead(&peer, 1);
+	PEER_SILENT(&peer);
+	peer_number(&peer, &bhs);
+	peer_send(&peer, &bhs, NULL, 0);
+	peer.cmd_sn++;
+	for (int i = 0; i < 2; i++) {
+		int opcode = peer_recv(&peer, PEER_SOON_MS);
+
+		CU_ASSERT_TRUE(opcode == ISCSI_OP_TMF_RSP || opcode == ISCSI_OP_SCSI_RSP);
+	}
+	CU_ASSERT_EQUAL(peer_ready(&peer, 0), SCSI_GOOD);
+	peer_close(&peer);
+	rig_stop(&rig);
+}
+
 /* A peer that leaves numbers out for ever costs itself only. */
 void command_behind_a_gap_ends_with_its_connection(void)
 {

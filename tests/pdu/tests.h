@@ -35,6 +35,7 @@ void window_ignores_a_command_with_data_beyond_it(void);
 void window_ignores_a_command_that_comes_twice(void);
 void command_behind_a_gap_waits_for_its_turn(void);
 void command_behind_a_gap_keeps_its_data(void);
+void command_behind_a_gap_goes_on_behind_a_function(void);
 void command_behind_a_gap_ends_with_its_connection(void);
 void ping_behind_a_gap_closes(void);
 void command_immediate_uses_no_number(void);
@@ -131,6 +132,7 @@ void slots_that_run_out_refuse_logins(void);
 void slots_that_are_promised_are_not_for_immediate_commands(void);
 void pings_without_a_reader_cost_their_sender_only(void);
 void pings_beyond_all_bounds_end_their_sender_only(void);
+void data_out_behind_a_flood_of_pings_ends_its_sender_only(void);
 
 /* garbage.c */
 void garbage_costs_its_sender_only(void);
