@@ -108,7 +108,8 @@ declare -A held_pid held_fd
 hold() {
     local fd
     mkfifo "$dir/$1.in"
-    qemu-io -f raw "$(url "$2" "${3:-$iqn}")" <"$dir/$1.in" >"$dir/$1.out" 2>&1 &
+    : >"$dir/$1.out" # there before the shell of qemu-io makes it
+    qemu-io -f raw "$(url "$2" "${3:-$iqn}")" <"$dir/$1.in" >>"$dir/$1.out" 2>&1 &
     held_pid[$1]=$!
     exec {fd}>"$dir/$1.in"
     held_fd[$1]=$fd

@@ -60,7 +60,7 @@ void stop_asks_for_logout_and_then_drops(void)
 	peer_init(&idle);
 	peer_connect(&idle, &rig);
 	rig_wait_connections(&rig, 3);
-	call = (struct stop_call){ .rig = &rig, .timeout_ms = 1600, .ret = -1 };
+	call = (struct stop_call){ .rig = &rig, .timeout_ms = 4000, .ret = -1 };
 	begin = rig_now_ms();
 	pthread_create(&call.thread, NULL, stop_run, &call);
 	PEER_GONE(&idle);
@@ -72,7 +72,7 @@ void stop_asks_for_logout_and_then_drops(void)
 	PEER_GONE(&bad);
 	pthread_join(call.thread, NULL);
 	CU_ASSERT_EQUAL_FATAL(call.ret, 0);
-	CU_ASSERT_TRUE(rig_now_ms() - begin >= 700 && rig_now_ms() - begin < 1600);
+	CU_ASSERT_TRUE(rig_now_ms() - begin >= 1800 && rig_now_ms() - begin < 4000);
 	peer_close(&bad);
 	peer_close(&idle);
 	rig_free(&rig);
