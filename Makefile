@@ -116,11 +116,14 @@ unit-$(1): $(call unit_of,$(1))
 endef
 $(foreach f,$(floors),$(eval $(call unit_target,$(f))))
 
+# What builds by itself uses every CPU, unless -j says otherwise.
+jobs = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 deps:
 	@.ci/deps build test
 
 test: deps
-	@$(MAKE) --no-print-directory tests
+	@$(MAKE) --no-print-directory $(jobs) tests
 	@BUILD=$(BUILD) tests/run $(programs) $(addprefix $(BUILD)/,$(fuzzer)) $(daemon)
 
 # What crosses threads, for SANITIZE=thread: the foundation, the iSCSI server
@@ -133,19 +136,19 @@ test-threads: all $(threaded)
 
 fuzz:
 	@.ci/deps build fuzz
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=clang FUZZ=1 \
+	@$(MAKE) --no-print-directory $(jobs) BUILD=$(BUILD)/fuzz CC=clang FUZZ=1 \
 		SANITIZE=fuzzer-no-link,address,undefined fuzzers
 	@BUILD=$(BUILD)/fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(notdir $(fuzzer))
 
 test-guest: deps
 	@.ci/deps guest qemu
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(jobs) all
 	@tests/guest/boot prepare
 	@BUILD=$(BUILD) tests/run tests/guest/cases/*.sh
 
 check:
 	@.ci/deps build style
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(jobs) all
 	@BUILD=$(BUILD) tests/run .ci/check-style .ci/check-includes .ci/check-docs
 
 # Pages that are made of option rows; their tests say when they are stale.
@@ -156,13 +159,14 @@ format:
 	git ls-files '*.c' '*.h' | xargs clang-format -i
 
 run: deps
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(jobs) all
 	@BUILD=$(BUILD) config/run-default
 
 install: all
 	install -D -m 755 $(BUILD)/quintain $(DESTDIR)$(bindir)/quintain
 	for s in 1 5 8; do for f in docs/*.$$s; do [ ! -e $$f ] || \
 		install -D -m 644 -t $(DESTDIR)$(mandir)/man$$s $$f || exit 1; done; done
+	install -D -m 644 -t $(DESTDIR)$(docdir) docs/connecting.md
 	install -D -m 644 -t $(DESTDIR)$(docdir)/examples config/*.conf config/*.example
 	mkdir -p $(DESTDIR)$(unitdir)
 	sed 's,@bindir@,$(bindir),; s,@sysconfdir@,$(sysconfdir),' config/quintain.service \
