@@ -18,8 +18,9 @@
 
 /* How long a peer may take to close its side behind our last word. */
 #define LINGER_MS 2000
-/* How long a PDU waits for buffers before its command is sent away. */
-#define BLOCKED_MS 2000
+/* How long a PDU waits for buffers before its command is sent away: less than
+ * the 5 s in which initiators miss an answer to their ping. */
+#define BLOCKED_MS 4000
 /* How long the last word itself may take. */
 #define LAST_WORD_MS 5000
 #define NS_PER_MS    1000000ull

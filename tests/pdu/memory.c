@@ -87,6 +87,7 @@ static bool loads_run(struct load *loads)
 void buffers_that_run_low_fail_no_command(void)
 {
 	static struct load loads[LOADS];
+	uint64_t begin_ms;
 	struct rig rig;
 	uint32_t full = 0;
 
@@ -106,15 +107,19 @@ void buffers_that_run_low_fail_no_command(void)
 						  load_data),
 				SCSI_GOOD);
 	}
+	begin_ms = rig_now_ms();
 	while (loads_run(loads))
 		;
+	begin_ms = rig_now_ms() - begin_ms;
 	for (int i = 0; i < LOADS; i++) {
 		full += loads[i].full;
 		CU_ASSERT_EQUAL(loads[i].left, 0);
 		peer_ping(&loads[i].peer);
 		peer_close(&loads[i].peer);
 	}
-	CU_ASSERT_EQUAL(full, 0);
+	/* Four seconds without a buffer end in TASK SET FULL; that is the last
+	 * resort, which only a machine that is very busy lets this see. */
+	CU_ASSERT(full == 0 || begin_ms >= 4000);
 	rig_stop(&rig);
 	free(load_data);
 }
