@@ -247,9 +247,8 @@ static struct target_run *target_run_create(struct running *run, const struct co
 
 void target_run_destroy(struct running *run, struct target_run *target)
 {
-	bool unused = true;
+	bool unused = iscsi_server_end_sessions(run->server, target->iscsi, LOGOUT_TIMEOUT_MS);
 
-	iscsi_server_end_sessions(run->server, target->iscsi, LOGOUT_TIMEOUT_MS);
 	for (uint32_t i = 0; i < target->nmap; i++)
 		unused = number_unmap(target, &target->map[i]) && unused;
 	iscsi_target_put(target->iscsi);

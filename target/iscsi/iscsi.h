@@ -46,14 +46,14 @@ void iscsi_target_put(struct iscsi_target *target);
  * closes those that are gone, and owns the view from then on.  Returns the old
  * view's memory when no reactor uses it.  Sessions are not touched.
  */
-int iscsi_server_set_view(struct iscsi_server *server, struct iscsi_view *view,
-			  struct err *err);
+int iscsi_server_set_view(struct iscsi_server *server, struct iscsi_view *view, struct err *err);
 
 /*
  * Asks the sessions of a target to log out (async event 1), waits at most
- * timeout_ms for them, then drops those that are left.
+ * timeout_ms for them, then drops those that are left.  False: a session is
+ * there still, as its commands do not end in a store; its target must stay.
  */
-void iscsi_server_end_sessions(struct iscsi_server *server, struct iscsi_target *target,
+bool iscsi_server_end_sessions(struct iscsi_server *server, struct iscsi_target *target,
 			       unsigned int timeout_ms);
 
 /*
@@ -71,8 +71,8 @@ void iscsi_server_destroy(struct iscsi_server *server);
 struct iscsi_session_info {
 	char initiator_name[ISCSI_NAME_MAX + 1];
 	char initiator_alias[ISCSI_NAME_MAX + 1];
-	char target_name[ISCSI_NAME_MAX + 1];	/* "" for discovery */
-	char peer[64];				/* "ADDR:PORT", "[ADDR]:PORT" */
+	char target_name[ISCSI_NAME_MAX + 1]; /* "" for discovery */
+	char peer[64];			      /* "ADDR:PORT", "[ADDR]:PORT" */
 	char chap_user[64];
 	uint8_t isid[6];
 	uint16_t tsih, portal_group_tag;
@@ -85,8 +85,7 @@ struct iscsi_session_info {
 
 /* Calls fn for each session, on the control thread, with copies. */
 void iscsi_server_sessions(struct iscsi_server *server,
-			   void (*fn)(const struct iscsi_session_info *info, void *arg),
-			   void *arg);
+			   void (*fn)(const struct iscsi_session_info *info, void *arg), void *arg);
 
 struct iscsi_server_stats {
 	uint64_t connections, logins, logins_failed, sessions, pdus_in, pdus_out;

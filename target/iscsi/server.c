@@ -97,8 +97,22 @@ static void view_free(struct iscsi_view *view)
 	arena_destroy(view->arena);
 }
 
+static void on_all(struct iscsi_server *server, void (*fn)(void *arg))
+{
+	for (unsigned int i = 0; i < server->nreactors; i++)
+		reactor_call(server->reactor[i]->reactor, fn, server->reactor[i]);
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
 void iscsi_server_destroy(struct iscsi_server *server)
 {
+	/* Messages of sessions that are gone may be on their way, there and back. */
+	for (int i = 0; i < 2; i++)
+		on_all(server, nothing);
 	iscsi_portals_close(server);
 	view_free(atomic_load(&server->view));
 	for (unsigned int i = 0; i < server->nreactors; i++)
@@ -129,11 +143,6 @@ void iscsi_target_put(struct iscsi_target *target)
 		free(target);
 }
 
-static void nothing(void *arg)
-{
-	(void)arg;
-}
-
 int iscsi_server_set_view(struct iscsi_server *server, struct iscsi_view *view, struct err *err)
 {
 	struct iscsi_view *old;
@@ -147,8 +156,7 @@ int iscsi_server_set_view(struct iscsi_server *server, struct iscsi_view *view, 
 	iscsi_portals_commit(server);
 	/* A reactor uses a view within one callback: when each has run another
 	 * one, nobody uses the old view. */
-	for (unsigned int i = 0; i < server->nreactors; i++)
-		reactor_call(server->reactor[i]->reactor, nothing, NULL);
+	on_all(server, nothing);
 	view_free(old);
 	return 0;
 }
@@ -174,16 +182,17 @@ static bool wait_sessions(struct iscsi_server *server, struct iscsi_target *targ
 	return true;
 }
 
-void iscsi_server_end_sessions(struct iscsi_server *server, struct iscsi_target *target,
+bool iscsi_server_end_sessions(struct iscsi_server *server, struct iscsi_target *target,
 			       unsigned int timeout_ms)
 {
 	if (iscsi_sessions_end(server, target, (uint16_t)((timeout_ms + 999) / 1000)) == 0 ||
 	    wait_sessions(server, target, timeout_ms))
-		return;
+		return true;
 	iscsi_sessions_end(server, target, 0);
-	if (!wait_sessions(server, target, ISCSI_REINSTATE_MS))
-		log_warning("%s: a session does not end, its commands are stuck in a store",
-			    target->name);
+	if (wait_sessions(server, target, ISCSI_REINSTATE_MS))
+		return true;
+	log_warning("%s: a session does not end, its commands are stuck in a store", target->name);
+	return false;
 }
 
 /* Ends every connection of a reactor that has no session. */
@@ -223,12 +232,6 @@ static void name_stuck(void *arg)
 				  scsi_lun_number(task->cmd.lun_field));
 		}
 	}
-}
-
-static void on_all(struct iscsi_server *server, void (*fn)(void *arg))
-{
-	for (unsigned int i = 0; i < server->nreactors; i++)
-		reactor_call(server->reactor[i]->reactor, fn, server->reactor[i]);
 }
 
 int iscsi_server_stop(struct iscsi_server *server, unsigned int timeout_ms)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 const struct iscsi_view *fake_view;
-bool fake_view_refused;
+bool fake_view_refused, fake_sessions_stay;
 unsigned int fake_targets, fake_sessions_ended;
 
 struct iscsi_server {
@@ -56,13 +56,14 @@ int iscsi_server_set_view(struct iscsi_server *server, struct iscsi_view *view, 
 	return 0;
 }
 
-void iscsi_server_end_sessions(struct iscsi_server *server, struct iscsi_target *target,
+bool iscsi_server_end_sessions(struct iscsi_server *server, struct iscsi_target *target,
 			       unsigned int timeout_ms)
 {
 	(void)server;
 	(void)target;
 	(void)timeout_ms;
 	fake_sessions_ended++;
+	return !fake_sessions_stay;
 }
 
 int iscsi_server_stop(struct iscsi_server *server, unsigned int timeout_ms)

@@ -11,6 +11,7 @@
 
 extern const struct iscsi_view *fake_view; /* what was set last, or NULL */
 extern bool fake_view_refused;		   /* the next views are refused */
+extern bool fake_sessions_stay;		   /* they do not end */
 extern unsigned int fake_targets;	   /* alive */
 extern unsigned int fake_sessions_ended;   /* calls of iscsi_server_end_sessions() */
 

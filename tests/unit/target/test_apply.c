@@ -217,6 +217,24 @@ static void removed_target_ends_its_sessions(void)
 	stopped();
 }
 
+/* The session's commands are stuck in a LUN that the target does not map any
+ * more: what the session points to stays in memory. */
+static void removed_target_whose_sessions_stay_is_left(void)
+{
+	struct scsi_target *scsi;
+
+	started(TARGET("a", "") TARGET("b", ""));
+	scsi = target(IQN "b")->scsi;
+	fake_sessions_stay = true;
+	CU_ASSERT_EQUAL(applied(TARGET("a", "")), 0);
+	fake_sessions_stay = false;
+	CU_ASSERT_PTR_NULL(target(IQN "b"));
+	CU_ASSERT_EQUAL(run.nstuck, 1);
+	run.nstuck = 0;
+	scsi_target_destroy(scsi);
+	stopped();
+}
+
 static void number_of_another_path_is_another_lun(void)
 {
 	started(TARGET("a", "lun 0 { path @/old size 1M }"));
@@ -263,6 +281,7 @@ static const struct test tests[] = {
 	TEST(raised_size_grows_the_lun_in_place),
 	TEST(refused_portals_change_nothing),
 	TEST(removed_target_ends_its_sessions),
+	TEST(removed_target_whose_sessions_stay_is_left),
 	TEST(number_of_another_path_is_another_lun),
 	TEST(missing_store_is_served_when_it_comes),
 	TEST(identity_is_the_same_after_a_restart),
