@@ -80,7 +80,7 @@ struct iscsi_login_facts {
 	uint8_t isid[6];
 	uint16_t tsih; /* as the initiator sent it; 0: a new session */
 	uint16_t cid;
-	uint32_t cmd_sn; /* of the first request */
+	uint32_t cmd_sn;       /* of the first request */
 	const char *chap_user; /* "" when none */
 };
 void iscsi_login_facts(const struct iscsi_login *login, struct iscsi_login_facts *facts);

@@ -19,7 +19,8 @@
 
 /* Slots that a new session is promised; more come with use. */
 #define ISCSI_WINDOW_START 32u
-/* With fewer a login is refused (0302). */
+/* The same once half of all slots are promised; without any a login is refused
+ * (0302). */
 #define ISCSI_WINDOW_MIN 2u
 /* How long a login waits for the old session's commands to end. */
 #define ISCSI_REINSTATE_MS 5000u

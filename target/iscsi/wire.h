@@ -14,12 +14,12 @@
 
 #include "base/be.h"
 
-#define ISCSI_PORT 3260
-#define ISCSI_BHS_LEN 48
-#define ISCSI_DIGEST_LEN 4
-#define ISCSI_NAME_MAX 223	/* bytes without the NUL; RFC 7143 4.2.7.1 */
+#define ISCSI_PORT	   3260
+#define ISCSI_BHS_LEN	   48
+#define ISCSI_DIGEST_LEN   4
+#define ISCSI_NAME_MAX	   223 /* bytes without the NUL; RFC 7143 4.2.7.1 */
 #define ISCSI_TAG_RESERVED 0xffffffffu
-#define ISCSI_VERSION 0x00
+#define ISCSI_VERSION	   0x00
 /* Data segment of a login or text PDU before anything is negotiated. */
 #define ISCSI_LOGIN_DATA_MAX 8192
 
@@ -47,27 +47,27 @@ enum iscsi_opcode {
 };
 
 #define ISCSI_OPCODE_MASK 0x3f
-#define ISCSI_IMMEDIATE 0x40	/* byte 0 of a request */
-#define ISCSI_FINAL 0x80	/* byte 1 */
+#define ISCSI_IMMEDIATE	  0x40 /* byte 0 of a request */
+#define ISCSI_FINAL	  0x80 /* byte 1 */
 
 /* byte 1 of a SCSI command: 11.3.1 */
-#define ISCSI_CMD_READ 0x40
-#define ISCSI_CMD_WRITE 0x20
+#define ISCSI_CMD_READ	    0x40
+#define ISCSI_CMD_WRITE	    0x20
 #define ISCSI_CMD_ATTR_MASK 0x07
 
 /* byte 1 of a SCSI response and of the last Data-In: 11.4.1, 11.7.3 */
-#define ISCSI_RSP_BIDI_OVERFLOW 0x10
+#define ISCSI_RSP_BIDI_OVERFLOW	 0x10
 #define ISCSI_RSP_BIDI_UNDERFLOW 0x08
-#define ISCSI_RSP_OVERFLOW 0x04
-#define ISCSI_RSP_UNDERFLOW 0x02
-#define ISCSI_DATA_IN_STATUS 0x01
-#define ISCSI_DATA_IN_ACK 0x40
+#define ISCSI_RSP_OVERFLOW	 0x04
+#define ISCSI_RSP_UNDERFLOW	 0x02
+#define ISCSI_DATA_IN_STATUS	 0x01
+#define ISCSI_DATA_IN_ACK	 0x40
 
 /* byte 1 of login and text PDUs: 11.12, 11.10 */
-#define ISCSI_LOGIN_TRANSIT 0x80
-#define ISCSI_CONTINUE 0x40
+#define ISCSI_LOGIN_TRANSIT    0x80
+#define ISCSI_CONTINUE	       0x40
 #define ISCSI_LOGIN_CSG(flags) (((flags) >> 2) & 3)
-#define ISCSI_LOGIN_NSG(flags) ((flags) & 3)
+#define ISCSI_LOGIN_NSG(flags) ((flags)&3)
 
 enum iscsi_stage {
 	ISCSI_STAGE_SECURITY = 0,
@@ -161,11 +161,11 @@ enum iscsi_login_status {
 
 /* What every header has: 11.2.1 */
 struct iscsi_hdr {
-	uint8_t opcode;		/* with ISCSI_IMMEDIATE in requests */
+	uint8_t opcode; /* with ISCSI_IMMEDIATE in requests */
 	uint8_t flags;
 	uint8_t specific[2];
-	uint8_t total_ahs_len;	/* in words of 4 bytes */
-	be24 data_segment_len;	/* bytes, without padding */
+	uint8_t total_ahs_len; /* in words of 4 bytes */
+	be24 data_segment_len; /* bytes, without padding */
 	uint8_t lun[8];
 	be32 itt;
 	uint8_t specific2[28];
@@ -282,7 +282,7 @@ struct iscsi_async {
 	uint8_t total_ahs_len;
 	be24 data_segment_len;
 	uint8_t lun[8];
-	be32 itt;		/* reserved tag */
+	be32 itt; /* reserved tag */
 	uint8_t reserved2[4];
 	be32 stat_sn;
 	be32 exp_cmd_sn;
@@ -376,8 +376,8 @@ struct iscsi_logout_rsp {
 	be32 exp_cmd_sn;
 	be32 max_cmd_sn;
 	uint8_t reserved4[4];
-	be16 time2wait;		/* seconds */
-	be16 time2retain;	/* seconds */
+	be16 time2wait;	  /* seconds */
+	be16 time2retain; /* seconds */
 	uint8_t reserved5[4];
 };
 
@@ -387,7 +387,7 @@ struct iscsi_reject {
 	uint8_t total_ahs_len;
 	be24 data_segment_len;
 	uint8_t reserved2[8];
-	be32 itt;		/* reserved tag */
+	be32 itt; /* reserved tag */
 	uint8_t reserved3[4];
 	be32 stat_sn;
 	be32 exp_cmd_sn;
@@ -469,13 +469,12 @@ enum iscsi_ahs_type {
 };
 
 struct iscsi_ahs {
-	be16 ahs_len;	/* bytes after the type, without padding */
+	be16 ahs_len; /* bytes after the type, without padding */
 	uint8_t type;
 	uint8_t specific;
 };
 
-#define ISCSI_ASSERT_SIZE(s) \
-	static_assert(sizeof(struct s) == ISCSI_BHS_LEN, #s " is 48 bytes")
+#define ISCSI_ASSERT_SIZE(s) static_assert(sizeof(struct s) == ISCSI_BHS_LEN, #s " is 48 bytes")
 #define ISCSI_ASSERT_AT(s, f, off) \
 	static_assert(offsetof(struct s, f) == (off), #s "." #f " is at byte " #off)
 

@@ -78,8 +78,9 @@ size_t peer_build(const struct peer *peer, struct iscsi_bhs *bhs, const void *ah
 int peer_recv(struct peer *peer, int timeout_ms);
 /* Assert what comes. */
 #define PEER_EXPECT(peer, opcode) CU_ASSERT_EQUAL_FATAL(peer_recv(peer, PEER_SOON_MS), opcode)
-#define PEER_SILENT(peer)	  CU_ASSERT_EQUAL_FATAL(peer_recv(peer, PEER_SILENT_MS), PEER_NOTHING)
 #define PEER_GONE(peer)		  CU_ASSERT_EQUAL(peer_recv(peer, PEER_SOON_MS), PEER_CLOSED)
+/* And that nothing does. */
+#define PEER_SILENT(peer) CU_ASSERT_EQUAL_FATAL(peer_recv(peer, PEER_SILENT_MS), PEER_NOTHING)
 /* A Reject with this reason, which has the header that was sent. */
 void peer_expect_reject(struct peer *peer, uint8_t reason, const struct iscsi_bhs *rejected);
 
