@@ -220,13 +220,14 @@ const struct option_spec iscsi_server_options[] = {
 		.type = OPTION_UINT,
 		.reload = RELOAD_RESTART,
 		SERVER(command_slots),
-		.def = "16384",
+		.def = "65536",
 		.min = 64,
 		.max = 1048576,
 		.unit = "commands",
 		.summary = "commands that one reactor can have open over all its sessions",
-		.doc = "Their memory is taken when the daemon starts. When they run low, command "
-		       "windows stop growing.",
+		.doc = "Their address space is taken when the daemon starts, memory when they are "
+		       "first used. When they run low, command windows stop growing; a session "
+		       "that finds none left is refused.",
 	},
 	{
 		.key = "batch-us",
