@@ -178,7 +178,42 @@ static struct iscsi_listener *find(struct iscsi_server *server, const struct soc
 	return NULL;
 }
 
-static int listen_socket(const struct sockaddr_storage *addr, struct err *err)
+static void set_reuseport(int fd, int on)
+{
+	setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
+}
+
+/* 0 or a positive errno. */
+static int bind_and_listen(int fd, const struct sockaddr_storage *addr)
+{
+	if (bind(fd, (const struct sockaddr *)addr, address_len(addr)) == 0 &&
+	    listen(fd, BACKLOG) == 0)
+		return 0;
+	return errno;
+}
+
+/*
+ * The same beside those of our own sockets that will be closed when the view is
+ * taken over: from every address of a port to one of them, or back.  They share
+ * the port for the moment of the call only, so that another program is still
+ * found.
+ */
+static int bind_beside_old(struct iscsi_server *server, int fd, const struct sockaddr_storage *addr)
+{
+	int code;
+
+	set_reuseport(fd, 1);
+	list_for_each(l, &server->listeners)
+		set_reuseport(container_of(l, struct iscsi_listener, link)->fd, 1);
+	code = bind_and_listen(fd, addr);
+	list_for_each(l, &server->listeners)
+		set_reuseport(container_of(l, struct iscsi_listener, link)->fd, 0);
+	set_reuseport(fd, 0);
+	return code;
+}
+
+static int listen_socket(struct iscsi_server *server, const struct sockaddr_storage *addr,
+			 struct err *err)
 {
 	int on = 1, fd, code;
 	char text[80];
@@ -191,10 +226,11 @@ static int listen_socket(const struct sockaddr_storage *addr, struct err *err)
 	/* "[::]" is IPv6 only, as in ctl.conf(5): IPv4 has a listen of its own. */
 	if (addr->ss_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-	if (bind(fd, (const struct sockaddr *)addr, address_len(addr)) == 0 &&
-	    listen(fd, BACKLOG) == 0)
+	code = bind_and_listen(fd, addr);
+	if (code == EADDRINUSE && !list_empty(&server->listeners))
+		code = bind_beside_old(server, fd, addr);
+	if (code == 0)
 		return fd;
-	code = errno;
 	close(fd);
 	return err_set(err, code, "cannot listen on %s: %s%s", text, err_name(code),
 		       code == EADDRINUSE ? " (another program serves there)" : "");
@@ -204,7 +240,7 @@ static int open_listener(struct iscsi_server *server, const struct iscsi_portal 
 			 const struct iscsi_portal_group *group, struct err *err)
 {
 	struct iscsi_listener *listener;
-	int fd = listen_socket(&portal->listen, err);
+	int fd = listen_socket(server, &portal->listen, err);
 
 	if (fd < 0)
 		return fd;

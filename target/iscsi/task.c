@@ -133,23 +133,11 @@ static void respond(struct iscsi_task *task)
 	iscsi_tx_add(conn, &task->tx, ISCSI_TX_TASK);
 }
 
-/* Ends a task that has not executed with sense of our own (SPC-4 4.5.3). */
-static void fail(struct iscsi_task *task, uint8_t asc, uint8_t ascq)
+/* Ends a task whose data is not what was asked for. */
+static void fail(struct iscsi_task *task, enum scsi_data_fault fault)
 {
-	struct scsi_cmd *cmd = &task->cmd;
-
 	rx_forget(task);
-	if (task->prepared)
-		scsi_cmd_drop(cmd);
-	cmd->status = SCSI_CHECK_CONDITION;
-	cmd->data_in_len = 0;
-	cmd->sense_len = 18;
-	memset(cmd->sense, 0, cmd->sense_len);
-	cmd->sense[0] = 0x70;
-	cmd->sense[2] = 0x0b; /* ABORTED COMMAND */
-	cmd->sense[7] = 10;
-	cmd->sense[12] = asc;
-	cmd->sense[13] = ascq;
+	scsi_cmd_data_fault(&task->cmd, fault);
 	respond(task);
 }
 
@@ -594,17 +582,15 @@ static bool data_out_judge(struct iscsi_conn *conn, struct iscsi_task *task,
 {
 	const struct iscsi_data_out *pdu = &bhs->data_out;
 	uint32_t len = conn->rx.data_len;
-	uint8_t asc = 0x4b, ascq = 0; /* DATA PHASE ERROR */
+	enum scsi_data_fault fault = SCSI_DATA_OUT_OF_SEQUENCE;
 
 	if (be32_get(&pdu->itt) == task->itt && be32_get(&pdu->data_sn) == data_sn &&
 	    be32_get(&pdu->buffer_off) == off && len <= end - off)
 		return true;
-	if (be32_get(&pdu->buffer_off) != off) {
-		ascq = 0x05; /* DATA OFFSET ERROR */
-	} else if (len > end - off) {
-		asc = 0x0c; /* 11.4.7.2: incorrect amount of data */
-		ascq = 0x0d;
-	}
+	if (be32_get(&pdu->buffer_off) != off)
+		fault = SCSI_DATA_AT_WRONG_OFFSET;
+	else if (len > end - off)
+		fault = SCSI_DATA_AMOUNT_WRONG;
 	iscsi_conn_reject(conn, ISCSI_REJECT_PROTOCOL_ERROR, "Data-Out out of sequence");
 	/* There may be no room for that answer: then the task is gone as well. */
 	if (conn->closing)
@@ -612,7 +598,7 @@ static bool data_out_judge(struct iscsi_conn *conn, struct iscsi_task *task,
 	if (task->state == TASK_HELD)
 		iscsi_conn_close(conn, "Data-Out out of sequence");
 	else
-		fail(task, asc, ascq);
+		fail(task, fault);
 	return false;
 }
 
@@ -664,8 +650,8 @@ void iscsi_data_out_handle(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 			slot->ttt = 0;
 			task->r2ts_out--;
 		} else if (final) {
-			/* 11.8: the whole length has to be answered; 11.4.7.2. */
-			fail(task, 0x0c, 0x0d);
+			/* 11.8: the whole length has to be answered. */
+			fail(task, SCSI_DATA_AMOUNT_WRONG);
 			return;
 		}
 	} else {

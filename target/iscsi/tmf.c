@@ -142,18 +142,25 @@ static bool waits(struct iscsi_reactor *ir, const struct iscsi_tmf *tmf)
 
 /* ---- parts ---- */
 
+/* What it changes beside the tasks; the session that asked is still there. */
+static void take_effect(struct iscsi_tmf *tmf, struct iscsi_conn *conn)
+{
+	list_del(&tmf->conn_link);
+	conn->session->ntmfs--;
+	tmf->conn = NULL;
+	scsi_tmf_apply(conn->session->nexus, tmf->row->scsi, tmf->lun_field);
+	/* 11.5.1: a cold reset ends all sessions, behind the answer. */
+	if (tmf->row->function == ISCSI_TMF_TARGET_COLD_RESET)
+		iscsi_sessions_end(tmf->ir->server, tmf->target, 0);
+}
+
 static void tmf_end(struct iscsi_tmf *tmf)
 {
 	struct iscsi_conn *conn = tmf->conn;
 
 	if (conn) {
-		list_del(&tmf->conn_link);
-		conn->session->ntmfs--;
-		scsi_tmf_apply(conn->session->nexus, tmf->row->scsi, tmf->lun_field);
+		take_effect(tmf, conn);
 		answer(conn, tmf->itt, ISCSI_TMF_COMPLETE);
-		/* 11.5.1: a cold reset ends all sessions, behind the answer. */
-		if (tmf->row->function == ISCSI_TMF_TARGET_COLD_RESET)
-			iscsi_sessions_end(tmf->ir->server, tmf->target, 0);
 	}
 	iscsi_target_put(tmf->target);
 	free(tmf);
@@ -200,10 +207,10 @@ void iscsi_tmf_look(struct iscsi_reactor *ir)
 
 void iscsi_tmf_forget(struct iscsi_conn *conn)
 {
-	struct list *l;
-
-	while ((l = list_pop(&conn->tmfs)))
-		container_of(l, struct iscsi_tmf, conn_link)->conn = NULL;
+	/* The tasks of others end without a word: their initiators have to be
+	 * told by a unit attention, whether or not somebody waits for the answer. */
+	list_for_each_safe(l, &conn->tmfs)
+		take_effect(container_of(l, struct iscsi_tmf, conn_link), conn);
 }
 
 /* ---- the request ---- */

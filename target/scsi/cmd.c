@@ -414,6 +414,19 @@ void scsi_cmd_drop(struct scsi_cmd *cmd)
 	cmd->lun = NULL;
 }
 
+void scsi_cmd_data_fault(struct scsi_cmd *cmd, enum scsi_data_fault fault)
+{
+	static const enum sense senses[] = {
+		[SCSI_DATA_OUT_OF_SEQUENCE] = SENSE_DATA_PHASE,
+		[SCSI_DATA_AT_WRONG_OFFSET] = SENSE_DATA_OFFSET,
+		[SCSI_DATA_AMOUNT_WRONG] = SENSE_NOT_ENOUGH_DATA,
+	};
+
+	assert(fault < sizeof(senses) / sizeof(senses[0]));
+	set_sense(cmd, senses[fault], NULL);
+	scsi_cmd_drop(cmd);
+}
+
 void scsi_cmd_abort(struct scsi_cmd *cmd)
 {
 	cmd->aborted = true;

@@ -254,6 +254,17 @@ bool scsi_cmd_prepare(struct scsi_cmd *cmd);
  */
 void scsi_cmd_execute(struct scsi_cmd *cmd, uint32_t out_len);
 
+/* What a transport has to say of a command's data (RFC 7143 11.4.7.2). */
+enum scsi_data_fault {
+	SCSI_DATA_OUT_OF_SEQUENCE, /* DATA PHASE ERROR */
+	SCSI_DATA_AT_WRONG_OFFSET, /* DATA OFFSET ERROR */
+	SCSI_DATA_AMOUNT_WRONG,	   /* more or less than was announced */
+};
+
+/* Ends a command that was prepared and not executed: status and sense are set,
+ * done is not called. */
+void scsi_cmd_data_fault(struct scsi_cmd *cmd, enum scsi_data_fault fault);
+
 /* A command that was prepared and will not be executed. */
 void scsi_cmd_drop(struct scsi_cmd *cmd);
 

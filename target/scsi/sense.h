@@ -62,6 +62,8 @@ enum sense_key {
 	  "SPACE ALLOCATION FAILED WRITE PROTECT")                                                 \
 	X(NOT_ENOUGH_DATA, ABORTED_COMMAND, 0x0c, 0x0d,                                            \
 	  "WRITE ERROR - NOT ENOUGH UNSOLICITED DATA")                                             \
+	X(DATA_PHASE, ABORTED_COMMAND, 0x4b, 0x00, "DATA PHASE ERROR")                             \
+	X(DATA_OFFSET, ABORTED_COMMAND, 0x4b, 0x05, "DATA OFFSET ERROR")                           \
 	X(MISCOMPARE, MISCOMPARE, 0x1d, 0x00, "MISCOMPARE DURING VERIFY OPERATION")
 
 enum sense {

@@ -113,6 +113,23 @@ test_portal_that_cannot_be_bound_changes_nothing() {
     stop
 }
 
+test_portal_may_go_from_every_address_to_one_and_back() {
+    local address
+    one() {
+        printf 'state-dir %s/state\ncontrol-socket %s/control.sock\n' "$dir" "$dir"
+        printf 'portal-group pg { discovery-auth-group no-authentication listen %s:%s }\n' "$1" "$port"
+        echo "target $iqn { auth-group no-authentication portal-group pg lun 0 { path $dir/a size 4M } }"
+    }
+    one 0.0.0.0 >"$dir/conf"
+    start
+    for address in 127.0.0.1 0.0.0.0; do
+        one "$address" >"$dir/conf"
+        reload
+        [ "$(size_of 0)" = 4194304 ]
+    done
+    stop
+}
+
 test_portal_is_added_and_removed() {
     disks "lun 0 { path $dir/a size 4M }"
     start

@@ -96,6 +96,7 @@ static const struct test tests[] = {
 	TEST(function_that_we_do_not_have),
 	TEST(functions_that_wait_are_bounded),
 	TEST(function_of_a_connection_that_is_gone),
+	TEST(reset_of_a_connection_that_is_gone_is_told_to_the_others),
 	TEST(session_that_logs_in_again_ends_the_old_one),
 	TEST(session_that_logs_in_again_by_its_handle),
 	TEST(session_that_logs_in_again_fences_old_writes),

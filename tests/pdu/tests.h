@@ -112,6 +112,7 @@ void function_for_a_lun_that_is_not_there(void);
 void function_that_we_do_not_have(void);
 void functions_that_wait_are_bounded(void);
 void function_of_a_connection_that_is_gone(void);
+void reset_of_a_connection_that_is_gone_is_told_to_the_others(void);
 
 /* sessions.c */
 void session_that_logs_in_again_ends_the_old_one(void);

@@ -260,6 +260,25 @@ void warm_reset_ends_the_tasks_of_all_sessions(void)
 	two_end(&t, ISCSI_TMF_TARGET_WARM_RESET, 0x062903);
 }
 
+/* Their tasks end without a word; that nobody takes the answer changes nothing
+ * for them. */
+void reset_of_a_connection_that_is_gone_is_told_to_the_others(void)
+{
+	struct two t;
+
+	two_begin(&t);
+	peer_tmf_send(&t.peer[0], ISCSI_TMF_LUN_RESET, 1, NONE, 0);
+	PEER_SILENT(&t.peer[0]);
+	peer_kill(&t.peer[0]);
+	rig_sleep_ms(50);
+	rig_release(&t.rig);
+	CU_ASSERT_TRUE(rig_wait_connections(&t.rig, 1));
+	CU_ASSERT_EQUAL(peer_ready(&t.peer[1], 1), SCSI_CHECK_CONDITION);
+	CU_ASSERT_EQUAL(peer_sense(&t.peer[1]), 0x062903);
+	peer_close(&t.peer[1]);
+	rig_stop(&t.rig);
+}
+
 /* 4.2.3.3 again: or the initiator would wait for it for ever. */
 void warm_reset_leaves_newer_commands(void)
 {
