@@ -48,8 +48,8 @@ struct buf {
 };
 
 /* Who asks: data that must be taken from the socket now drains by itself; a
- * transfer that needs more from its peer before it can end (R2T) may use no
- * more than half of the pool, so that the two can never dead-lock. */
+ * long transfer that needs its peer before it can end (to send more, or to take
+ * it) may use no more than half of the pool, so that the two never dead-lock. */
 enum bufpool_use { BUFPOOL_DRAINS, BUFPOOL_NEEDS_PEER, BUFPOOL_USES };
 
 int bufpool_create(uint64_t bytes, struct bufpool **out, struct err *err);

@@ -21,6 +21,9 @@
 /* How long a PDU waits for buffers before its command is sent away: less than
  * the 5 s in which initiators miss an answer to their ping. */
 #define BLOCKED_MS 4000
+/* How long a connection may sit on buffers that others wait for: looked at when
+ * BLOCKED_MS are over. */
+#define STALLED_MS 3000
 /* How long the last word itself may take. */
 #define LAST_WORD_MS 5000
 #define NS_PER_MS    1000000ull
@@ -140,10 +143,48 @@ static uint64_t keepalive(struct iscsi_conn *conn)
 	return 0;
 }
 
+/*
+ * It holds buffers until it takes data or sends some, and does neither, while
+ * others wait for buffers.
+ */
+static bool starves_others(const struct iscsi_conn *conn, uint64_t now)
+{
+	struct bufpool_stats stats;
+
+	if (now - conn->moved_ns < STALLED_MS * NS_PER_MS)
+		return false;
+	if (!(conn->poll_out && conn->bytes_held > 0) && !iscsi_tasks_await_data(conn))
+		return false;
+	bufpool_stats(reactor_bufpool(conn->ir->reactor), &stats);
+	return stats.waiting > 0;
+}
+
+/* The deadlines of a connection that has logged in. */
+static void watch(struct iscsi_conn *conn, uint64_t now)
+{
+	uint64_t next;
+
+	if (starves_others(conn, now)) {
+		drop(conn, "it moves no data while others wait for its buffers");
+		return;
+	}
+	if (conn->rx.blocked && conn->rx.task && now - conn->blocked_ns >= BLOCKED_MS * NS_PER_MS)
+		iscsi_task_give_up(conn->rx.task);
+	if (conn->closing)
+		return;
+	next = keepalive(conn);
+	if (conn->closing)
+		return;
+	if (next > BLOCKED_MS &&
+	    (conn->rx.blocked || conn->poll_out || iscsi_tasks_await_data(conn)))
+		next = BLOCKED_MS;
+	reactor_timer_arm(conn->ir->reactor, &conn->timer, next);
+}
+
 static void timer_fired(struct reactor_timer *timer)
 {
 	struct iscsi_conn *conn = container_of(timer, struct iscsi_conn, timer);
-	uint64_t now = reactor_now_ns(conn->ir->reactor), next;
+	uint64_t now = reactor_now_ns(conn->ir->reactor);
 
 	if (conn->lingering) {
 		iscsi_conn_close(conn, NULL);
@@ -156,23 +197,16 @@ static void timer_fired(struct reactor_timer *timer)
 	} else if (!conn->session) {
 		drop(conn, "the login takes too long");
 	} else {
-		if (conn->rx.blocked && conn->rx.task &&
-		    now - conn->blocked_ns >= BLOCKED_MS * NS_PER_MS)
-			iscsi_task_give_up(conn->rx.task);
-		if (conn->closing)
-			return;
-		next = keepalive(conn);
-		if (conn->closing)
-			return;
-		if (conn->rx.blocked && next > BLOCKED_MS)
-			next = BLOCKED_MS;
-		reactor_timer_arm(conn->ir->reactor, &conn->timer, next);
+		watch(conn, now);
 	}
 }
 
 void iscsi_conn_watch(struct iscsi_conn *conn)
 {
-	reactor_timer_arm(conn->ir->reactor, &conn->timer, BLOCKED_MS);
+	uint64_t at_ns = reactor_now_ns(conn->ir->reactor) + BLOCKED_MS * NS_PER_MS;
+
+	if (!reactor_timer_armed(&conn->timer) || conn->timer.at_ns > at_ns)
+		reactor_timer_arm(conn->ir->reactor, &conn->timer, BLOCKED_MS);
 }
 
 /* ---- accept ---- */

@@ -129,6 +129,7 @@ struct iscsi_conn {
 	struct list tx_queue;
 	struct iscsi_tx_cut cut;
 	uint32_t ntasks, nexecuting;
+	uint64_t moved_ns;		 /* when data last came or went */
 	uint64_t bytes_held;		 /* buffers that wait for this peer, against the quota */
 	struct list quota_wait;		 /* iscsi_task.wait_link: above the quota */
 	struct iscsi_out *logout;	 /* waits for the commands in a store */

@@ -379,6 +379,7 @@ static bool receive(struct iscsi_conn *conn)
 	if (direct > 0) {
 		uint32_t got = (uint32_t)n < direct ? (uint32_t)n : direct;
 
+		conn->moved_ns = conn->life_ns;
 		data_take(conn, NULL, got, false);
 		n -= got;
 	}

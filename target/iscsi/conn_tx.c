@@ -364,6 +364,8 @@ static void wait_writable(struct iscsi_conn *conn)
 	conn->poll_out = true;
 	conn->op_out.done = writable;
 	io_uring_prep_poll_add(reactor_sqe(conn->ir->reactor, &conn->op_out), conn->fd, POLLOUT);
+	if (conn->bytes_held > 0)
+		iscsi_conn_watch(conn);
 }
 
 /* One send.  False: the socket is full, or the connection ends. */
@@ -387,7 +389,7 @@ static bool flush_once(struct iscsi_conn *conn)
 	if (n < 0)
 		n = 0;
 	if (n > 0)
-		conn->life_ns = reactor_now_ns(conn->ir->reactor);
+		conn->life_ns = conn->moved_ns = reactor_now_ns(conn->ir->reactor);
 	conn->ir->stats.bytes_out += (uint64_t)n;
 	all = (uint32_t)n == batch->bytes;
 	batch_sent(conn, (size_t)n);

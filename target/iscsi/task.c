@@ -187,6 +187,26 @@ static void execute(struct iscsi_task *task)
 
 /* A connection may have half as much as is free, so that any number of peers
  * that take nothing leaves something for the others. */
+/* So much of a transfer is not counted among what waits for its peer: short
+ * commands go on while others have filled their half of the pool. */
+#define SHORT_MAX 65536u
+
+static enum bufpool_use use_of(uint32_t len)
+{
+	return len > SHORT_MAX ? BUFPOOL_NEEDS_PEER : BUFPOOL_DRAINS;
+}
+
+bool iscsi_tasks_await_data(const struct iscsi_conn *conn)
+{
+	list_for_each(l, &conn->tasks) {
+		const struct iscsi_task *task = container_of(l, struct iscsi_task, conn_link);
+
+		if (task->state == TASK_COLLECT && task->buf.iovcnt > 0)
+			return true;
+	}
+	return false;
+}
+
 static bool quota_allows(const struct iscsi_conn *conn, uint32_t len)
 {
 	uint64_t quota = conn->ir->quota_bytes;
@@ -206,6 +226,8 @@ static void buffers_ready(struct buf *buf)
 
 	if (task->want > 0) {
 		task->state = TASK_COLLECT;
+		task->conn->moved_ns = reactor_now_ns(task->conn->ir->reactor);
+		iscsi_conn_watch(task->conn);
 		iscsi_tx_add(task->conn, &task->tx, ISCSI_TX_R2T);
 	} else {
 		execute(task);
@@ -226,8 +248,7 @@ static void buffers_get(struct iscsi_task *task)
 	}
 	task->quota = len;
 	conn->bytes_held += len;
-	if (bufpool_get(pool_of(conn), &task->buf, len,
-			task->want > 0 ? BUFPOOL_NEEDS_PEER : BUFPOOL_DRAINS, buffers_ready))
+	if (bufpool_get(pool_of(conn), &task->buf, len, use_of(len), buffers_ready))
 		buffers_ready(&task->buf);
 }
 
@@ -265,8 +286,8 @@ static void rx_buffers_get(struct iscsi_task *task, bool all_here)
 	struct iscsi_conn *conn = task->conn;
 	uint32_t len = task->prepared ? task->cmd.buf_len : task->want;
 
-	if (bufpool_get(pool_of(conn), &task->buf, len,
-			all_here ? BUFPOOL_DRAINS : BUFPOOL_NEEDS_PEER, rx_buffers_ready)) {
+	if (bufpool_get(pool_of(conn), &task->buf, len, all_here ? BUFPOOL_DRAINS : use_of(len),
+			rx_buffers_ready)) {
 		iscsi_rx_data_to(conn, task->iov, task->buf.iovcnt, 0);
 	} else {
 		iscsi_rx_block(conn);
@@ -641,6 +662,7 @@ void iscsi_data_out_handle(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 	uint32_t len = conn->rx.data_len;
 	bool final = bhs->hdr.flags & ISCSI_FINAL;
 
+	conn->moved_ns = conn->life_ns;
 	conn->rx.task = NULL;
 	if (slot) {
 		slot->off += len;

@@ -106,6 +106,9 @@ void iscsi_task_give_up(struct iscsi_task *task);
 
 struct iscsi_task *iscsi_task_find(struct iscsi_conn *conn, uint32_t itt);
 
+/* True when one holds buffers for data that the initiator has not sent. */
+bool iscsi_tasks_await_data(const struct iscsi_conn *conn);
+
 /* Those that wait for the connection's quota of buffers may go on. */
 void iscsi_tasks_release_quota(struct iscsi_conn *conn);
 

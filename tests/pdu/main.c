@@ -109,6 +109,7 @@ static const struct test tests[] = {
 	TEST(connection_killed_during_io_leaves_nothing),
 	TEST(buffers_that_run_low_fail_no_command),
 	TEST(buffers_held_by_silent_peers_leave_room),
+	TEST(readers_that_take_nothing_make_room),
 	TEST(slots_that_run_out_refuse_logins),
 	TEST(slots_that_are_promised_are_not_for_immediate_commands),
 	TEST(pings_without_a_reader_cost_their_sender_only),

@@ -159,6 +159,41 @@ void buffers_held_by_silent_peers_leave_room(void)
 	rig_stop(&rig);
 }
 
+/* More than the pool can serve: whoever moves nothing while others wait loses
+ * its connection, and its buffers. */
+void readers_that_take_nothing_make_room(void)
+{
+	enum { N = 6 };
+	static uint8_t data[1u << 20];
+	static struct peer silent[N];
+	struct iscsi_bhs bhs;
+	struct peer peer;
+	struct rig rig;
+	uint64_t begin_ms;
+
+	rig_prepare(&rig);
+	rig.nreactors = 1;
+	rig_start(&rig);
+	for (uint8_t i = 0; i < N; i++) {
+		peer_open_as(&silent[i], &rig, i, "");
+		if (i % 2)
+			cmd_read(&bhs, 0, 0, 16384);
+		else
+			cmd_write(&bhs, 0, 0, 16384);
+		peer_command(&silent[i], &bhs, NULL, 0);
+	}
+	rig_sleep_ms(100);
+	peer_open_as(&peer, &rig, N, "");
+	begin_ms = rig_now_ms();
+	CU_ASSERT_EQUAL(peer_write_blocks(&peer, 2, 0, 64, data), SCSI_GOOD);
+	CU_ASSERT(rig_now_ms() - begin_ms < 3000);
+	CU_ASSERT_EQUAL(peer_read_blocks(&peer, 0, 0, 2048, data), SCSI_GOOD);
+	for (int i = 0; i < N; i++)
+		peer_kill(&silent[i]);
+	peer_close(&peer);
+	rig_stop(&rig);
+}
+
 /* 64 slots: one session gets the start, later ones little, then none (0302h). */
 void slots_that_run_out_refuse_logins(void)
 {

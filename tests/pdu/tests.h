@@ -129,6 +129,7 @@ void connection_killed_during_io_leaves_nothing(void);
 /* memory.c */
 void buffers_that_run_low_fail_no_command(void);
 void buffers_held_by_silent_peers_leave_room(void);
+void readers_that_take_nothing_make_room(void);
 void slots_that_run_out_refuse_logins(void);
 void slots_that_are_promised_are_not_for_immediate_commands(void);
 void pings_without_a_reader_cost_their_sender_only(void);
