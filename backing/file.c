@@ -267,7 +267,14 @@ static int file_open(struct backing *backing, const struct backing_settings *set
 static int file_resize(struct backing *backing, const struct backing_settings *settings,
 		       uint64_t *size_bytes, struct err *err)
 {
-	return file_size(posix_of(backing)->fd, settings, size_bytes, err);
+	struct stat st;
+	int fd = posix_of(backing)->fd;
+
+	if (fstat(fd, &st) == 0 && st.st_nlink == 0)
+		log_warning("%s: the file has been deleted; what is written to it is lost when the "
+			    "daemon ends",
+			    backing->name);
+	return file_size(fd, settings, size_bytes, err);
 }
 
 const struct backing_ops file_ops = {

@@ -197,11 +197,11 @@ const struct option_spec iscsi_server_options[] = {
 		SERVER(max_connections),
 		.def = "16384",
 		.min = 1,
-		.max = 1048576,
+		.max = 60000,
 		.unit = "connections",
 		.summary = "connections of the whole daemon",
 		.doc = "One more is closed as soon as it is accepted. The limit of open files of "
-		       "the process bounds them too.",
+		       "the process bounds them too; session handles end at 65535.",
 	},
 	{
 		.key = "max-logins",

@@ -130,6 +130,15 @@ test_portal_may_go_from_every_address_to_one_and_back() {
     stop
 }
 
+test_file_that_was_deleted_is_told_at_reload() {
+    disks "lun 0 { path $dir/a size 4M }"
+    start
+    rm "$dir/a"
+    reload
+    grep -q "$dir/a: the file has been deleted" "$dir/log"
+    stop
+}
+
 test_portal_is_added_and_removed() {
     disks "lun 0 { path $dir/a size 4M }"
     start

@@ -216,6 +216,7 @@ void slots_that_run_out_refuse_logins(void)
 	}
 	CU_ASSERT_EQUAL(status, ISCSI_LOGIN_OUT_OF_RESOURCES);
 	CU_ASSERT_TRUE(n > 2 && n < N);
+	CU_ASSERT_TRUE(promised <= rig.settings.command_slots);
 	for (unsigned int i = 0; i + 1 < n; i++) {
 		peer_ready(&peer[i], 0);
 		CU_ASSERT_EQUAL(peer_ready(&peer[i], 0), SCSI_GOOD);

@@ -189,7 +189,7 @@ static void settings_have_the_defaults_that_they_promise(void)
 	CU_ASSERT_EQUAL(s.login_timeout, 30);
 	CU_ASSERT_EQUAL(s.max_connections, 16384);
 	CU_ASSERT_EQUAL(s.max_logins, 1024);
-	CU_ASSERT_EQUAL(s.command_slots, 16384);
+	CU_ASSERT_EQUAL(s.command_slots, 65536);
 }
 
 static int set(const struct option_spec *table, const char *key, const char *value)
