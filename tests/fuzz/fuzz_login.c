@@ -29,17 +29,34 @@ static const char *find(const char *text, size_t len, const char *word)
 	return len ? memmem(text, len, word, strlen(word)) : NULL;
 }
 
+/* The value of a key, which begins a pair: an unknown key that ends in the same
+ * letters is answered too. */
+static const char *find_value(const struct iscsi_login_reply *reply, const char *key)
+{
+	const char *at = reply->data, *end, *hit;
+
+	if (reply->data_len == 0)
+		return NULL;
+	end = at + reply->data_len;
+	while (at < end && (hit = find(at, (size_t)(end - at), key))) {
+		at = hit + strlen(key);
+		if (hit == reply->data || hit[-1] == '\0')
+			return at;
+	}
+	return NULL;
+}
+
 static void challenge_take(struct challenge *challenge, const struct iscsi_login_reply *reply)
 {
-	const char *a = find(reply->data, reply->data_len, "CHAP_A=");
-	const char *i = find(reply->data, reply->data_len, "CHAP_I=");
-	const char *c = find(reply->data, reply->data_len, "CHAP_C=");
+	const char *a = find_value(reply, "CHAP_A=");
+	const char *i = find_value(reply, "CHAP_I=");
+	const char *c = find_value(reply, "CHAP_C=");
 
 	if (!a || !i || !c)
 		return;
-	challenge->algorithm = (unsigned int)strtoul(a + 7, NULL, 10);
-	challenge->id = (uint8_t)strtoul(i + 7, NULL, 10);
-	if (chap_decode(c + 7, challenge->bytes, sizeof(challenge->bytes)) !=
+	challenge->algorithm = (unsigned int)strtoul(a, NULL, 10);
+	challenge->id = (uint8_t)strtoul(i, NULL, 10);
+	if (chap_decode(c, challenge->bytes, sizeof(challenge->bytes)) !=
 	    (int)sizeof(challenge->bytes))
 		abort();
 }
