@@ -7,6 +7,7 @@
  * then a byte that the data begin with.
  */
 #include <assert.h>
+#include <errno.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,7 +162,9 @@ static void run_command(const uint8_t *input)
 	call.cmd.edtl = call.cmd.initiator_dir == SCSI_NO_DATA ? 0 : input[1] * 64u;
 	call.cmd.done = call_done;
 	reactor_call(fuzz.reactor, call_run, &call);
-	sem_wait(&call.done);
+	/* The fuzzer's own alarm may interrupt the wait. */
+	while (sem_wait(&call.done) < 0 && errno == EINTR)
+		;
 	if (!(input[0] & 0x40))
 		check_result(&call.cmd);
 	free(call.buf);
