@@ -34,7 +34,7 @@ floors        = $(uses_target)
 archives      = $(patsubst %,$(BUILD)/%.a,$(uses_$(1)))
 objects       = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-packages = liburing jansson libcrypto
+packages = liburing jansson libcrypto zlib libdeflate libisal liblz4 libzstd libxxhash
 warnings = -Wall -Wextra -Wshadow -Wmissing-prototypes -Wvla -Werror
 sanitize = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CFLAGS ?= -O2 -g $(if $(SANITIZE),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong)

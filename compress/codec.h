@@ -2,8 +2,9 @@
  * Codecs of stored records: one row each in codec_table[], one file each.
  *
  * Purpose: turn a record of 1 byte to CODEC_LEN_MAX (in practice 512 B to
- * 1 MiB) into fewer bytes and back.  The bytes are a function of codec, level
- * and input alone.  No globals, no I/O, no clock.
+ * 1 MiB) into fewer bytes and back.  Which bytes depends on codec, level, input
+ * and the library's version and kind of CPU, on nothing else; what they expand
+ * to depends on them alone.  No globals, no I/O, no clock.
  *
  * What decodes is hostile-safe: from any bytes, codec_expand() gives exactly
  * dst_len bytes or fails, and never reads or writes outside its two ranges.
@@ -76,11 +77,12 @@ struct codec {
 	size_t (*state_size)(int level);
 	/* Control path; NULL: no memory.  Called only where state_size() is not 0. */
 	void *(*state_open)(int level);
-	void (*state_close)(void *state);
+	void (*state_close)(void *state, int level);
 	/* See codec_compress(). */
 	size_t (*compress)(void *state, int level, void *dst, size_t cap, const void *src,
 			   size_t len);
-	/* Memory to expand; both NULL: needs none. */
+	/* Memory to expand; NULL, NULL, 0: needs none. */
+	size_t expander_size;
 	void *(*expander_open)(void);
 	void (*expander_close)(void *expander);
 	/* See codec_expand(). */
@@ -124,11 +126,17 @@ struct codec_workspace *codec_workspace_open(void);
 void codec_workspace_close(struct codec_workspace *ws);
 
 /*
- * Gets the memory to compress with this valid choice; it is kept until close.
+ * Gets the memory to compress with this valid choice; it is kept until drop or close.
  * 0 (at once when it has it already), or -ENOMEM.
  */
 int codec_workspace_prepare(struct codec_workspace *ws, const struct codec_choice *choice,
 			    struct err *err);
+
+/*
+ * Gives that memory back when no record will be compressed with the choice any
+ * more.  For the owner, or the control thread once the owner knows.
+ */
+void codec_workspace_drop(struct codec_workspace *ws, const struct codec_choice *choice);
 
 /* Bytes that a workspace takes by itself, and more for each choice prepared. */
 size_t codec_workspace_size(void);
@@ -138,7 +146,9 @@ size_t codec_choice_size(const struct codec_choice *choice);
  * Compresses len bytes (1 to CODEC_LEN_MAX) into at most cap.  Returns the
  * stored length, or 0 when it does not fit in cap; dst[0..cap) is then undefined.
  * Never writes behind cap.  The choice was prepared for; dst and src are apart.
+ * A library may want a few bytes of cap (less than CODEC_SLACK) to spare.
  */
+#define CODEC_SLACK 32u
 size_t codec_compress(struct codec_workspace *ws, const struct codec_choice *choice, void *dst,
 		      size_t cap, const void *src, size_t len);
 
