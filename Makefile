@@ -16,6 +16,7 @@ FUZZ_SECONDS ?= 60
 # it links with, from the top down.
 dir_base      = base
 dir_compress  = compress
+dir_volume    = backing/volume
 dir_backing   = backing
 dir_scsi      = target/scsi
 dir_iscsi     = target/iscsi
@@ -24,7 +25,8 @@ dir_bench     = bench
 dir_target    = target
 uses_base     = base
 uses_compress = compress $(uses_base)
-uses_backing  = backing $(uses_compress)
+uses_volume   = volume $(uses_compress)
+uses_backing  = backing $(uses_volume)
 uses_scsi     = scsi $(uses_backing)
 uses_iscsi    = iscsi $(uses_scsi)
 uses_config   = config $(uses_iscsi)

@@ -18,7 +18,9 @@ typedef struct { uint8_t b[2]; } be16;
 typedef struct { uint8_t b[3]; } be24;
 typedef struct { uint8_t b[4]; } be32;
 typedef struct { uint8_t b[8]; } be64;
+typedef struct { uint8_t b[2]; } le16;
 typedef struct { uint8_t b[4]; } le32;
+typedef struct { uint8_t b[8]; } le64;
 /* clang-format on */
 
 static inline uint16_t be16_load(const void *p)
@@ -92,7 +94,13 @@ static inline void be32_put(be32 *f, uint32_t v) { be32_store(f->b, v); }
 static inline void be64_put(be64 *f, uint64_t v) { be64_store(f->b, v); }
 /* clang-format on */
 
-/* iSCSI sends its digests least significant byte first (RFC 7143 13.1). */
+/* iSCSI sends its digests least significant byte first (RFC 7143 13.1); pools are
+ * little-endian throughout (docs/volume-format.md). */
+static inline uint16_t le16_get(const le16 *v)
+{
+	return (uint16_t)(v->b[0] | v->b[1] << 8);
+}
+
 static inline uint32_t le32_get(const le32 *v)
 {
 	return (uint32_t)v->b[0] | (uint32_t)v->b[1] << 8 | (uint32_t)v->b[2] << 16 |
@@ -105,6 +113,27 @@ static inline void le32_put(le32 *f, uint32_t v)
 	f->b[1] = (uint8_t)(v >> 8);
 	f->b[2] = (uint8_t)(v >> 16);
 	f->b[3] = (uint8_t)(v >> 24);
+}
+
+static inline void le16_put(le16 *f, uint16_t v)
+{
+	f->b[0] = (uint8_t)v;
+	f->b[1] = (uint8_t)(v >> 8);
+}
+
+static inline uint64_t le64_get(const le64 *v)
+{
+	uint64_t lo = 0;
+
+	for (unsigned int i = 8; i-- > 0;)
+		lo = lo << 8 | v->b[i];
+	return lo;
+}
+
+static inline void le64_put(le64 *f, uint64_t v)
+{
+	for (unsigned int i = 0; i < 8; i++, v >>= 8)
+		f->b[i] = (uint8_t)v;
 }
 
 #endif
