@@ -126,6 +126,16 @@ static_assert(offsetof(struct vf_super, end) == 96 && offsetof(struct vf_super, 
 		      sizeof(struct vf_super) == VF_SUPER_LEN,
 	      "super");
 
+/* What a directory page holds of each page below it. */
+struct vf_slot {
+	le64 where;	     /* address 40 bits, units stored 15, flags 9; 0: no page */
+	struct vf_hash hash; /* over the stored bytes */
+	le32 max_birth;
+	le32 reserved;
+	le64 merged_seq; /* of a leaf; 0 for other pages */
+};
+static_assert(sizeof(struct vf_slot) == 40, "slot");
+
 /* ---- segments ---- */
 
 enum vf_stream {
@@ -223,6 +233,21 @@ struct vf_change {
 };
 static_assert(sizeof(struct vf_change) == 8, "change");
 
+/* The body of LEAF_AT. */
+struct vf_leaf_at {
+	struct vf_slot slot;	 /* the new leaf; where 0: the region is empty */
+	le64 mapped;		 /* change of the volume's mapped sectors, two's complement */
+	le32 nchanges, reserved; /* of live counts: the new leaf's birth, what died */
+	struct vf_change changes[];
+};
+
+/* The body of DIR_AT. */
+struct vf_dir_at {
+	struct vf_slot slot;
+	le64 level;
+	struct vf_change changes[2]; /* the new page's birth, the old one's death */
+};
+
 /* Before every packed payload; the check covers it and the padding too. */
 struct vf_prefix {
 	le16 nsectors;
@@ -304,16 +329,6 @@ struct vf_leaf {
 	le64 merged_seq; /* every write of the region up to it is in here */
 };
 static_assert(sizeof(struct vf_leaf) == 72, "leaf");
-
-/* What a directory page holds of each page below it. */
-struct vf_slot {
-	le64 where;	     /* address 40 bits, units stored 15, flags 9; 0: no page */
-	struct vf_hash hash; /* over the stored bytes */
-	le32 max_birth;
-	le32 reserved;
-	le64 merged_seq; /* of a leaf; 0 for other pages */
-};
-static_assert(sizeof(struct vf_slot) == 40, "slot");
 
 #define VF_FANOUT 256u
 
