@@ -64,7 +64,7 @@ struct codec_choice {
  *	raw, lzjb	0, there is but one
  *	deflate		1 to 9, as in gzip(1)
  *	lz4		1 the plain fast one; -2 to -64 faster still (acceleration
- *			2 to 64); 3 to 12 the slow "HC" search, same format
+ *			2 to 64); 3 to 9 the slow "HC" search, same format
  *	zstd		1 to 19, as in zstd(1)
  */
 struct codec {
@@ -105,7 +105,7 @@ bool codec_choice_valid(const struct codec_choice *choice);
  *	gzip, gzip-1 to gzip-9		gzip is gzip-6
  *	lz4
  *	lz4-fast-2 to lz4-fast-64	faster, less dense (acceleration)
- *	lz4hc, lz4hc-3 to lz4hc-12	denser, slow to write; lz4hc is lz4hc-9
+ *	lz4hc, lz4hc-3 to lz4hc-9	denser, slow to write; lz4hc is lz4hc-9
  *	zstd, zstd-1 to zstd-19		zstd is zstd-3
  * 0, or -EINVAL with err saying what was given, what is meant perhaps, and what
  * is valid.

@@ -24,14 +24,14 @@ struct codec_name {
 static const struct codec_name codec_names[] = {
 	{ "none", CODEC_RAW, 0, 0, 0, 0 },	 { "lzjb", CODEC_LZJB, 0, 0, 0, 0 },
 	{ "gzip", CODEC_DEFLATE, 6, 1, 1, 9 },	 { "lz4", CODEC_LZ4, 1, 0, 0, 0 },
-	{ "lz4-fast", CODEC_LZ4, 0, -1, 2, 64 }, { "lz4hc", CODEC_LZ4, 9, 1, 3, 12 },
+	{ "lz4-fast", CODEC_LZ4, 0, -1, 2, 64 }, { "lz4hc", CODEC_LZ4, 9, 1, 3, 9 },
 	{ "zstd", CODEC_ZSTD, 3, 1, 1, 19 },
 };
 
 #define NAMES (sizeof(codec_names) / sizeof(codec_names[0]))
 
 const char codec_valid_values[] = "none, lzjb, gzip or gzip-1 to gzip-9, lz4, "
-				  "lz4-fast-2 to lz4-fast-64, lz4hc or lz4hc-3 to lz4hc-12, "
+				  "lz4-fast-2 to lz4-fast-64, lz4hc or lz4hc-3 to lz4hc-9, "
 				  "zstd or zstd-1 to zstd-19";
 
 /* Two digits at most, without a leading zero; -1 otherwise. */

@@ -9,6 +9,8 @@
 #include "compress/codec_internal.h"
 
 #define LEVEL_FAST_MIN (-64)
+/* From LZ4HC_CLEVEL_OPT_MIN on, liblz4 allocates in each call. */
+#define LEVEL_HC_MAX (LZ4HC_CLEVEL_OPT_MIN - 1)
 
 static bool is_hc(int level)
 {
@@ -64,7 +66,7 @@ const struct codec codec_lz4 = {
 	.id = CODEC_LZ4,
 	.name = "lz4",
 	.level_min = LEVEL_FAST_MIN,
-	.level_max = LZ4HC_CLEVEL_MAX,
+	.level_max = LEVEL_HC_MAX,
 	.level_default = 1,
 	.probe_pays = lz4_probe_pays,
 	.state_size = lz4_state_size,

@@ -35,7 +35,7 @@ struct codec_workspace *workspace_for(const char *text);
 struct codec_choice choice_of(const char *text);
 
 /* The i-th of all valid choices, in a fixed order; count of them. */
-#define CHOICES_COUNT (1 + 1 + 9 + (1 + 63 + 10) + 19)
+#define CHOICES_COUNT (1 + 1 + 9 + (1 + 63 + 7) + 19)
 struct codec_choice choice_at(size_t i);
 
 #endif
