@@ -51,8 +51,9 @@ struct vf_hash {
 };
 
 /*
- * The beginning of every structure.  sum covers len bytes with sum itself
- * taken as zeros; for a group that is its header and its table.
+ * The beginning of every structure.  sum is the XXH3-128 of the len - 48 bytes
+ * behind this head, seeded with the XXH3-64 of the 32 bytes before sum; for a
+ * group what is behind is the rest of its header and its table.
  */
 struct vf_head {
 	le32 magic; /* VF_MAGIC */
@@ -128,7 +129,7 @@ static_assert(offsetof(struct vf_super, end) == 96 && offsetof(struct vf_super, 
 
 /* What a directory page holds of each page below it. */
 struct vf_slot {
-	le64 where;	     /* address 40 bits, units stored 15, flags 9; 0: no page */
+	le64 where;	     /* address 40 bits, units stored 15, flags 9 (0); 0: no page */
 	struct vf_hash hash; /* over the stored bytes */
 	le32 max_birth;
 	le32 reserved;
@@ -334,7 +335,7 @@ static_assert(sizeof(struct vf_leaf) == 72, "leaf");
 
 /*
  * A directory page; level 1 is the lowest, which points to leaves (or pages of
- * the other trees).  Present slots follow in order.
+ * the other trees).  Present slots (where is not 0) follow in order.
  */
 struct vf_dir {
 	struct vf_head head;
@@ -350,12 +351,12 @@ static_assert(sizeof(struct vf_dir) == 104, "dir");
 
 #define VF_TREE_SEGTAB	 0xfffffff0u
 #define VF_TREE_VOLTAB	 0xfffffff1u
-#define VF_VOLUME_ID_MAX 0xffff0000u
+#define VF_VOLUME_ID_MAX 0xffff0000u /* ids begin at 1 */
 #define VF_LEVELS_MAX	 4
 
 /* One segment in the segment table. */
 struct vf_segrec {
-	le32 live; /* units */
+	le32 live; /* units, descriptors counted: may be more than the segment has */
 	uint8_t stream;
 	uint8_t flags; /* reserved */
 	le16 reserved;
@@ -402,7 +403,7 @@ struct vf_volume {
 	le32 id;
 	le32 flags;
 	uint8_t uuid[16];
-	char name[VF_NAME_MAX + 1]; /* zero padded */
+	char name[VF_NAME_MAX + 1]; /* zero padded; printable ASCII, no space, no slash */
 	le64 nsectors;		    /* capacity */
 	le64 created_s;
 	le64 applied_seq; /* descriptors up to it are in it */
@@ -414,7 +415,7 @@ struct vf_volume {
 	le32 parent; /* clones: not written yet */
 	le32 parent_epoch;
 	le32 nranges;
-	le64 mapped; /* sectors that entries name */
+	le64 mapped; /* sectors that entries name; for statistics, not judged */
 	struct vf_tree head_tree, history_tree;
 	uint8_t reserved[64];
 	struct vf_range ranges[];
@@ -464,14 +465,18 @@ struct vf_geometry {
 bool vf_super_check(const struct vf_super *super);
 bool vf_segment_check(const struct vf_segment *segment, const struct vf_geometry *geometry,
 		      uint32_t segno);
-/* A group's header alone (its lengths are plausible for the room), then, with
- * the table behind it, all of it. */
+/* A group's header alone: its lengths are plausible for the room, the bytes from
+ * it to the end of its segment; the sum is not looked at.  Then, with the table
+ * behind it (head.len bytes are there), all of it but the payloads. */
 bool vf_group_plausible(const struct vf_group *group, const struct vf_geometry *geometry,
 			uint32_t room);
 bool vf_group_check(const struct vf_group *group, const struct vf_geometry *geometry,
 		    uint32_t room);
+/* cap: bytes that are there.  That it is this life's, the caller compares with
+ * the segment's header. */
 bool vf_footer_check(const struct vf_footer *footer, uint32_t cap,
 		     const struct vf_geometry *geometry);
+/* Pages of the map; len: bytes that are there, padding too. */
 bool vf_leaf_check(const struct vf_leaf *leaf, uint32_t len, const struct vf_geometry *geometry,
 		   uint32_t volume, uint64_t region);
 bool vf_dir_check(const struct vf_dir *dir, uint32_t len, const struct vf_geometry *geometry,
@@ -492,7 +497,8 @@ struct vf_table {
 	const void *body; /* desc->body_len bytes */
 };
 bool vf_table_next(struct vf_table *table);
-/* Judges a table of hostile bytes: every descriptor lies in it whole. */
+/* Judges a table of hostile bytes without a geometry: every descriptor lies in it
+ * whole, its fields and the length of its body suit its type. */
 bool vf_table_check(const void *table, uint32_t len, uint32_t ndescs);
 
 /* The 128-bit hash of map pages as stored. */
@@ -526,11 +532,27 @@ uint32_t vf_segment_len_for(uint64_t bytes);
 /* The longest record that a pool of this segment length takes, in bytes. */
 uint32_t vf_record_len_max(uint32_t segment_len);
 
-/* Feature bits, for messages: "unknown feature bit 7", or its name. */
+/* What a pool may use, by number; vf_features[] (format.c) has the names. */
 enum vf_features_known {
 	VF_FEATURE_COMPAT = 0,
 	VF_FEATURE_RO_COMPAT = 0,
 	VF_FEATURE_INCOMPAT = 0,
 };
+
+enum vf_feature_mask { VF_COMPAT, VF_RO_COMPAT, VF_INCOMPAT };
+/* Names the bits for a message: "snapshots, number 7"; cut at cap. */
+void vf_features_name(enum vf_feature_mask mask, uint64_t bits, char *text, size_t cap);
+
+/* Longest volume: what four levels of directory reach, 4 PiB. */
+#define VF_VOLUME_SECTORS_MAX (1ull << 43)
+/* Largest pool: what an address reaches, 64 TiB. */
+#define VF_POOL_LEN_MAX (1ull << 46)
+/* Smallest pool. */
+#define VF_POOL_LEN_MIN (16ull << 20)
+
+/* A volume's name: printable ASCII without space and slash, NUL and zeros behind.
+ * A pool's label may be empty and have spaces and slashes. */
+bool vf_name_valid(const char name[VF_NAME_MAX + 1]);
+bool vf_label_valid(const char label[VF_NAME_MAX + 1]);
 
 #endif
