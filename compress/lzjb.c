@@ -127,15 +127,16 @@ static size_t lzjb_compress(void *state, int level, void *dst, size_t cap, const
  */
 static void copy_back(uint8_t *out, size_t distance, size_t n)
 {
+	const uint8_t *from = out - distance;
 	size_t done = 0;
 
 	if (distance < WORD) {
 		for (; done < 2 * WORD; done++)
-			out[done] = out[done - distance];
-		distance *= (WORD + distance - 1) / distance;
+			out[done] = from[done];
+		from = out - (WORD + distance - 1) / distance * distance;
 	}
 	for (; done < n; done += WORD)
-		memcpy(out + done, out + done - distance, WORD);
+		memcpy(out + done, from + done, WORD);
 }
 
 struct stream {
