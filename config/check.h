@@ -10,7 +10,7 @@
 void config_check_listens(struct parser *parser);
 
 /* Paths that two luns want, or that are not what they should be, and luns that
- * no target has (check_paths.c).  Looks at no files when parser->no_files. */
+ * no target has (check_paths.c).  Looks at files when there are parser->jobs. */
 void config_check_paths(struct parser *parser);
 
 #endif

@@ -27,6 +27,7 @@
 
 #include "backing/settings.h"
 #include "base/arena.h"
+#include "base/job.h"
 #include "target/iscsi/settings.h"
 #include "target/scsi/settings.h"
 
@@ -182,11 +183,14 @@ struct config {
 /*
  * Reads file and what it includes.  Never NULL: a file that cannot be read is
  * an error message too.  Use it only when nerrors is 0; free it in any case.
+ *
+ * jobs look at the stores of LUNs, whose file systems may hang: two seconds at
+ * most, and not where a job hangs already.  NULL: they are not looked at.
  */
-struct config *config_load(const char *file);
+struct config *config_load(const char *file, struct jobs *jobs);
 
 /* The same from memory, for tests and fuzzing; include and secret-file are
- * refused when no_files. */
+ * refused when no_files.  Stores are not looked at. */
 struct config *config_parse(const char *name, const char *text, size_t len, bool no_files);
 
 void config_free(struct config *config);
@@ -204,7 +208,8 @@ struct config_simple {
 	uint32_t block_size;
 	bool read_only;
 };
-struct config *config_from_images(const struct config_simple *simple, struct err *err);
+struct config *config_from_images(const struct config_simple *simple, struct jobs *jobs,
+				  struct err *err);
 
 /* state-dir as given, or /var/lib/quintain for root, else
  * $XDG_STATE_HOME/quintain or ~/.local/state/quintain. */

@@ -164,7 +164,8 @@ static int build(struct parser *parser, const struct config_simple *simple, stru
 	return rc;
 }
 
-struct config *config_from_images(const struct config_simple *simple, struct err *err)
+struct config *config_from_images(const struct config_simple *simple, struct jobs *jobs,
+				  struct err *err)
 {
 	struct arena *arena = arena_create();
 	struct config *config = arena_alloc(arena, sizeof(*config));
@@ -174,6 +175,7 @@ struct config *config_from_images(const struct config_simple *simple, struct err
 	config->arena = arena;
 	config->file = "command line";
 	config_parser_init(&parser, config, false);
+	parser.jobs = jobs;
 	rc = build(&parser, simple, err);
 	config_parser_release(&parser);
 	if (rc == 0)

@@ -278,12 +278,13 @@ static void finish(struct parser *parser)
 	config_parser_release(parser);
 }
 
-struct config *config_load(const char *file)
+struct config *config_load(const char *file, struct jobs *jobs)
 {
 	struct config *config = config_make(file);
 	struct parser parser;
 
 	config_parser_init(&parser, config, false);
+	parser.jobs = jobs;
 	parse_file(&parser, config->file, (struct config_pos){ .file = config->file });
 	finish(&parser);
 	return config;

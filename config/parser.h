@@ -16,6 +16,7 @@
 #ifndef CONFIG_PARSER_H
 #define CONFIG_PARSER_H
 
+#include "base/job.h"
 #include "config/lexer.h"
 #include "config/messages.h"
 #include "config/sections.h"
@@ -82,8 +83,9 @@ struct open_file {
 
 struct parser {
 	struct config *config;
-	bool no_files;
-	void *names; /* tsearch(3) tree of struct name */
+	bool no_files;	   /* to be read */
+	struct jobs *jobs; /* look at the files of luns; NULL: not looked at */
+	void *names;	   /* tsearch(3) tree of struct name */
 	struct reference *references;
 	struct target_entry *targets;
 	const struct open_file *open;

@@ -7,7 +7,7 @@
  *
  * What is new is complete (stores open, LUNs mapped) before its portals
  * listen: initiators that come back after a restart must not see a LUN that is
- * not ready yet.
+ * not ready yet, but for one whose store does not open in time.
  */
 #include "target/running.h"
 
@@ -330,7 +330,7 @@ static void targets_commit(struct running *run, const struct index *luns)
 	}
 }
 
-static void luns_commit(struct running *run)
+static void luns_commit(struct running *run, unsigned int *budget_ms)
 {
 	list_for_each_safe(link, &run->luns) {
 		struct lun_run *lun = container_of(link, struct lun_run, link);
@@ -340,6 +340,7 @@ static void luns_commit(struct running *run)
 	}
 	/* After the removed ones let go of their stores: a new path may lead to
 	 * the same file. */
+	luns_wait(run, budget_ms);
 	list_for_each(link, &run->luns) {
 		struct lun_run *lun = container_of(link, struct lun_run, link);
 
@@ -349,6 +350,15 @@ static void luns_commit(struct running *run)
 			lun_run_update(run, lun);
 		lun->fresh = false;
 	}
+	luns_wait(run, budget_ms);
+	/* Those that were closed to be opened with new settings. */
+	list_for_each(link, &run->luns) {
+		struct lun_run *lun = container_of(link, struct lun_run, link);
+
+		if (lun->retry_at_ms == 0)
+			lun_run_try(run, lun);
+	}
+	luns_wait(run, budget_ms);
 }
 
 static void log_level_commit(const struct config *config)
@@ -406,12 +416,15 @@ static void changes_log(const struct config *before, const struct config *after)
 
 int running_apply(struct running *run, struct config *config, struct err *err)
 {
+	unsigned int budget_ms = LUNS_WAIT_MS;
 	struct index luns = { NULL, 0 };
 	struct iscsi_view *view = NULL;
 	int rc;
 
 	assert(config->nerrors == 0);
 	rc = luns_match(run, config, err);
+	if (rc == 0)
+		luns_wait(run, &budget_ms);
 	if (rc == 0 && luns_index(run, true, &luns) < 0)
 		rc = err_set(err, ENOMEM, "no memory");
 	if (rc == 0)
@@ -431,7 +444,7 @@ int running_apply(struct running *run, struct config *config, struct err *err)
 	changes_log(run->config, config);
 	log_level_commit(config);
 	targets_commit(run, &luns);
-	luns_commit(run);
+	luns_commit(run, &budget_ms);
 	config_free(run->config);
 	run->config = config;
 out:

@@ -31,13 +31,18 @@ int command_check(const struct command *command, int argc, char **argv)
 {
 	unsigned int targets, luns, portals;
 	struct config *config;
+	struct jobs *jobs;
 	int code = COMMAND_OK;
 
 	if (command_option(argc, argv, "", no_options) != -1)
 		return command_bad_option(command, argv, no_options);
 	if (argc - optind > 1)
 		return command_usage(command, "one FILE is expected, not %d", argc - optind);
-	config = config_load(optind < argc ? argv[optind] : CONFIG_FILE_DEFAULT);
+	jobs = jobs_create();
+	if (!jobs)
+		return command_fail(command, "no memory");
+	config = config_load(optind < argc ? argv[optind] : CONFIG_FILE_DEFAULT, jobs);
+	jobs_destroy(jobs);
 	config_print_messages(config, stderr);
 	if (config->nerrors > 0) {
 		fprintf(stderr, "%s: %u error%s, %u warning%s\n", config->file, config->nerrors,

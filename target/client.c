@@ -51,7 +51,7 @@ static int socket_path(const struct client_options *options, char *out, size_t c
 		return 0;
 	}
 	if (access(file, R_OK) == 0)
-		config = config_load(file);
+		config = config_load(file, NULL);
 	else if (!options->file && errno == ENOENT)
 		config = config_parse("defaults", "", 0, true);
 	else

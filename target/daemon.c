@@ -10,13 +10,14 @@
 #include "target/notify.h"
 #include "version.h"
 
-struct config *daemon_load(const struct serve_options *options, struct err *err)
+struct config *daemon_load(const struct daemon *daemon, struct err *err)
 {
+	const struct serve_options *options = daemon->options;
 	struct config *config;
 
 	if (options->file)
-		return config_load(options->file);
-	config = config_from_images(&options->simple, err);
+		return config_load(options->file, daemon->jobs);
+	config = config_from_images(&options->simple, daemon->jobs, err);
 	if (config && options->state_dir)
 		config->global.state_dir = options->state_dir;
 	return config;
@@ -75,7 +76,7 @@ static void messages_tell(const struct config *config, json_t *messages)
 
 static int reload(struct daemon *daemon, json_t *messages, struct err *err)
 {
-	struct config *config = daemon_load(daemon->options, err);
+	struct config *config = daemon_load(daemon, err);
 	int rc;
 
 	if (!config)

@@ -22,6 +22,7 @@ struct serve_options {
 
 struct daemon {
 	const struct serve_options *options;
+	struct jobs *jobs; /* what may hang */
 	struct running running;
 	struct control *control; /* NULL: another daemon has our socket */
 	uint64_t start_ms;	 /* CLOCK_MONOTONIC */
@@ -30,7 +31,7 @@ struct daemon {
 
 /* The configuration as it is now; NULL with a text when there is none.  It may
  * have errors (nerrors). */
-struct config *daemon_load(const struct serve_options *options, struct err *err);
+struct config *daemon_load(const struct daemon *daemon, struct err *err);
 
 /*
  * SIGHUP and the control command: 0, or -errno with a text and nothing changed.

@@ -5,85 +5,28 @@
  * or without its store: a disk that comes late (a zvol, a mount) must keep its
  * number and not stop the others.  Until then it is NOT READY.
  *
+ * Stores are opened, resized and closed in jobs (lun_job.h): the control thread
+ * never waits for a file system that hangs.  There is one job about a path at a
+ * time, whatever LUN it was for, so that nothing piles up behind a hang and
+ * nobody finds a store locked by its own predecessor.
+ *
  * Identity: kept in the state directory under the canonical path of the store,
  * which can be known late (a directory that is not mounted).  Until the store
- * has been opened the LUN has what the state knows, or a random identity that
- * is not kept; if the opened store has another one, the scsi_lun is made anew
- * under the same number, so that no host takes one disk for another.
+ * has been opened the LUN has what the state knows of the path as it stands, or
+ * a random identity that is not kept; if the opened store has another one, the
+ * scsi_lun is made anew under the same number, so that no host takes one disk
+ * for another.
  */
-#include "target/running.h"
+#include "target/lun_job.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/log.h"
 #include "target/clock.h"
-
-/* The key of the LUN in the state directory. */
-static int state_key(const struct config_lun *config, char *out, size_t cap, struct err *err)
-{
-	if (config->backing.path)
-		return backing_canonical_path(config->backing.path, out, cap, err);
-	if ((size_t)snprintf(out, cap, "ramdisk:%s", config->name) >= cap)
-		return err_set(err, ENAMETOOLONG, "lun name: too long");
-	return 0;
-}
-
-static void identity_random(struct scsi_identity *identity)
-{
-	size_t len = 0;
-
-	/* Interrupted calls give less; it cannot fail otherwise. */
-	while (len < sizeof(identity->uuid)) {
-		ssize_t n = getrandom(identity->uuid + len, sizeof(identity->uuid) - len, 0);
-
-		if (n > 0)
-			len += (size_t)n;
-	}
-	/* RFC 9562 5.4: version 4, variant 10 */
-	identity->uuid[6] = (uint8_t)((identity->uuid[6] & 0x0f) | 0x40);
-	identity->uuid[8] = (uint8_t)((identity->uuid[8] & 0x3f) | 0x80);
-}
-
-/* Opens the store; *known says whether it has been served before. */
-static int store_open(struct running *run, const struct config_lun *config,
-		      struct scsi_identity *identity, struct backing **out, struct err *err)
-{
-	struct backing_settings settings = config->backing;
-	char key[PATH_MAX], file[PATH_MAX];
-	int known, rc;
-
-	rc = state_key(config, key, sizeof(key), err);
-	if (rc < 0)
-		return rc;
-	known = state_lun_load(run->state, key, identity, err);
-	if (known < 0)
-		return known;
-	settings.must_exist = known == 1 && settings.path;
-	rc = backing_open(&settings, out, err);
-	if (rc == -ENOENT && settings.must_exist && settings.size != 0) {
-		state_lun_file(run->state, key, file, sizeof(file));
-		return err_set(
-			err, ENOENT,
-			"%s is missing but has been served before: it is lost, or what it "
-			"lies on is not mounted; to begin anew with an empty disk, remove %s",
-			key, file);
-	}
-	if (rc < 0 || known == 1)
-		return rc;
-	/* The path leads elsewhere once the file is there: a symbolic link. */
-	rc = state_key(config, key, sizeof(key), err);
-	if (rc == 0)
-		rc = state_lun_keep(run->state, key, identity, err);
-	if (rc < 0)
-		backing_close(*out);
-	return rc;
-}
 
 static struct scsi_lun *scsi_create(const struct config_lun *config,
 				    const struct scsi_identity *identity)
@@ -106,76 +49,234 @@ static int identity_change(struct running *run, struct lun_run *lun,
 	return 0;
 }
 
-static int lun_open(struct running *run, struct lun_run *lun, struct err *err)
-{
-	struct scsi_identity identity = lun->identity;
-	struct backing *backing = NULL;
-	int rc;
+/* ---- why it has no store ---- */
 
-	rc = store_open(run, lun->config, &identity, &backing, err);
-	if (rc < 0)
-		return rc;
-	if (memcmp(&identity, &lun->identity, sizeof(identity)) != 0)
-		rc = identity_change(run, lun, &identity, err);
-	if (rc == 0)
-		rc = scsi_lun_set_backing(lun->scsi, backing, run->reactors, run->nreactors, err);
-	if (rc < 0)
-		backing_close(backing);
-	return rc;
+static bool problem_is_new(struct lun_run *lun, const char *problem)
+{
+	if (strcmp(lun->problem, problem) == 0)
+		return false;
+	snprintf(lun->problem, sizeof(lun->problem), "%s", problem);
+	return true;
 }
 
 /* Logs a problem once, not at each try. */
 static void problem_set(struct lun_run *lun, const char *problem)
 {
 	lun->retry_at_ms = clock_ms() + LUN_RETRY_MS;
-	if (strcmp(lun->problem, problem) == 0)
-		return;
-	snprintf(lun->problem, sizeof(lun->problem), "%s", problem);
-	log_error("LUN %s: NOT READY: %s (tried again every %d s)", lun->config->name, problem,
-		  LUN_RETRY_MS / 1000);
+	if (problem_is_new(lun, problem))
+		log_error("LUN %s: NOT READY: %s (tried again every %d s)", lun->config->name,
+			  problem, LUN_RETRY_MS / 1000);
 }
 
-bool lun_run_try(struct running *run, struct lun_run *lun)
+static void waiting_set(struct lun_run *lun)
 {
+	struct err text;
+
+	err_set(&text, EAGAIN, "its store does not open (waiting for %s)", lun->subject);
+	if (problem_is_new(lun, text.text))
+		log_error("LUN %s: NOT READY: %s", lun->config->name, lun->problem);
+}
+
+void lun_run_look(struct running *run, struct lun_run *lun)
+{
+	if (!scsi_lun_backing(lun->scsi) && jobs_is_stuck(run->jobs, lun->subject))
+		waiting_set(lun);
+}
+
+void luns_wait(struct running *run, unsigned int *budget_ms)
+{
+	uint64_t start_ms = clock_ms(), took_ms;
+
+	if (!jobs_wait(run->jobs, *budget_ms))
+		list_for_each(link, &run->luns) {
+			struct lun_run *lun = container_of(link, struct lun_run, link);
+
+			if (!scsi_lun_backing(lun->scsi) && jobs_has(run->jobs, lun->subject))
+				waiting_set(lun);
+		}
+	took_ms = clock_ms() - start_ms;
+	*budget_ms -= took_ms < *budget_ms ? (unsigned int)took_ms : *budget_ms;
+}
+
+/* ---- jobs ---- */
+
+/* What the strictest of the changed rows asks for; -1 when none changed. */
+static int change_class(const struct option_spec *table, const void *a, const void *b)
+{
+	int class = -1;
+
+	for (const struct option_spec *row = table; row->key; row++)
+		if (!option_equal(row, a, b) && (int)row->reload > class)
+			class = (int)row->reload;
+	return class;
+}
+
+static bool settings_changed(const struct lun_job *job)
+{
+	return change_class(backing_options, &job->settings, &job->lun->config->backing) >= 0;
+}
+
+static void work_done(struct job *base);
+
+/* False: no memory. */
+static bool work_start(struct running *run, struct lun_run *lun, enum lun_work work,
+		       struct backing *backing)
+{
+	struct lun_job *job = lun_job_create(run, lun, work, backing, work_done);
+
+	if (!job)
+		return false;
+	if (work != LUN_CLOSE) {
+		job->lun = lun;
+		lun->job = job;
+	}
+	/* What was known of the path need not be that of what it leads to. */
+	if (work == LUN_OPEN && lun->guessed)
+		lun_identity_random(&job->identity);
+	jobs_add(run->jobs, &job->job);
+	return true;
+}
+
+/* Gives the store to the LUN; false: it is to be closed. */
+static bool store_take(struct lun_job *job)
+{
+	struct running *run = job->run;
+	struct lun_run *lun = job->lun;
 	struct err err = { "" };
 	char size[64];
+	int rc = 0;
 
-	if (scsi_lun_backing(lun->scsi))
-		return true;
-	if (lun_open(run, lun, &err) < 0) {
+	if (memcmp(&job->identity, &lun->identity, sizeof(job->identity)) != 0)
+		rc = identity_change(run, lun, &job->identity, &err);
+	if (rc == 0)
+		rc = scsi_lun_set_backing(lun->scsi, job->backing, run->reactors, run->nreactors,
+					  &err);
+	if (rc < 0) {
 		problem_set(lun, err.text);
 		return false;
 	}
-	size_format(backing_size(scsi_lun_backing(lun->scsi)), size, sizeof(size));
+	lun->guessed = false;
+	size_format(backing_size(job->backing), size, sizeof(size));
 	log_info("LUN %s: serves %s, %s", lun->config->name,
 		 lun->config->backing.path ? lun->config->backing.path : "memory", size);
 	lun->problem[0] = '\0';
 	return true;
 }
 
+/* True when the store is to be closed. */
+static bool open_done(struct lun_job *job)
+{
+	struct lun_run *lun = job->lun;
+
+	if (job->rc < 0) {
+		if (lun)
+			problem_set(lun, job->err.text);
+		return false;
+	}
+	if (!lun)
+		return true;
+	if (settings_changed(job)) {
+		/* Again, as it is to be now, as soon as it is closed. */
+		lun->retry_at_ms = 0;
+		return true;
+	}
+	return !store_take(job);
+}
+
+/* Likewise. */
+static bool resize_done(struct lun_job *job)
+{
+	uint64_t now = backing_size(job->backing);
+	struct lun_run *lun = job->lun;
+	char size[64];
+
+	if (!lun)
+		return job->close;
+	if (job->rc < 0)
+		log_error("LUN %s: keeps its size: %s", lun->config->name, job->err.text);
+	if (job->rc > 0) {
+		scsi_lun_capacity_changed(lun->scsi);
+		size_format(now, size, sizeof(size));
+		if (now < job->old_size)
+			log_warning("LUN %s: has a new size, %s, and is smaller than before: a "
+				    "file system that reaches beyond it is broken until the size "
+				    "is raised again",
+				    lun->config->name, size);
+		else
+			log_info("LUN %s: has a new size, %s", lun->config->name, size);
+	}
+	/* A reload came while this one was under way. */
+	if (settings_changed(job))
+		work_start(job->run, lun, LUN_RESIZE, job->backing);
+	return false;
+}
+
+static void work_done(struct job *base)
+{
+	struct lun_job *job = container_of(base, struct lun_job, job);
+	bool close = false;
+
+	if (job->lun)
+		job->lun->job = NULL;
+	if (job->work == LUN_OPEN)
+		close = open_done(job);
+	else if (job->work == LUN_RESIZE)
+		close = resize_done(job);
+	if (!close) {
+		lun_job_free(job);
+		return;
+	}
+	job->lun = NULL;
+	job->work = LUN_CLOSE;
+	jobs_add(job->run->jobs, base);
+}
+
+void lun_run_try(struct running *run, struct lun_run *lun)
+{
+	if (scsi_lun_backing(lun->scsi) || lun->job || jobs_has(run->jobs, lun->subject))
+		return;
+	if (!work_start(run, lun, LUN_OPEN, NULL))
+		problem_set(lun, "no memory to open its store");
+}
+
+/* ---- life ---- */
+
+static char *subject_of(const struct config_lun *config)
+{
+	char *subject;
+
+	if (config->backing.path)
+		return strdup(config->backing.path);
+	return asprintf(&subject, "ramdisk:%s", config->name) < 0 ? NULL : subject;
+}
+
 struct lun_run *lun_run_create(struct running *run, const struct config_lun *config)
 {
 	struct lun_run *lun = calloc(1, sizeof(*lun));
-	char key[PATH_MAX];
 
 	if (!lun)
 		return NULL;
 	list_init(&lun->link);
 	lun->config = lun->wanted = config;
 	lun->fresh = true;
-	if (state_key(config, key, sizeof(key), NULL) < 0 ||
-	    state_lun_load(run->state, key, &lun->identity, NULL) != 1)
-		identity_random(&lun->identity);
+	lun->subject = subject_of(config);
+	if (!lun->subject)
+		goto fail;
+	lun->guessed = state_lun_load(run->state, lun->subject, &lun->identity, NULL) == 1;
+	if (!lun->guessed)
+		lun_identity_random(&lun->identity);
 	lun->scsi = scsi_create(config, &lun->identity);
-	if (!lun->scsi) {
-		free(lun);
-		return NULL;
-	}
+	if (!lun->scsi)
+		goto fail;
 	lun_run_try(run, lun);
 	return lun;
+fail:
+	free(lun->subject);
+	free(lun);
+	return NULL;
 }
 
-/* Takes the store away from the LUN, and closes it. */
+/* Takes the store away from the LUN, and has it closed. */
 static void store_close(struct running *run, struct lun_run *lun)
 {
 	struct backing *backing = scsi_lun_backing(lun->scsi);
@@ -187,7 +288,14 @@ static void store_close(struct running *run, struct lun_run *lun)
 		log_error("LUN %s: %s", lun->config->name, err.text);
 		return;
 	}
-	backing_close(backing);
+	if (lun->job) {
+		/* It is being resized: closed when that ends. */
+		lun->job->close = true;
+		lun->job->lun = NULL;
+		lun->job = NULL;
+	} else if (!work_start(run, lun, LUN_CLOSE, backing)) {
+		backing_close(backing);
+	}
 }
 
 void lun_run_close(struct running *run, struct lun_run *lun, const char *problem)
@@ -201,45 +309,15 @@ void lun_run_close(struct running *run, struct lun_run *lun, const char *problem
 void lun_run_destroy(struct running *run, struct lun_run *lun)
 {
 	store_close(run, lun);
+	if (lun->job)
+		lun->job->lun = NULL;
 	list_del(&lun->link);
 	if (scsi_lun_backing(lun->scsi))
 		run->nstuck++;
 	else
 		scsi_lun_destroy(lun->scsi);
+	free(lun->subject);
 	free(lun);
-}
-
-/* What the strictest of the changed rows asks for; -1 when none changed. */
-static int change_class(const struct option_spec *table, const void *a, const void *b)
-{
-	int class = -1;
-
-	for (const struct option_spec *row = table; row->key; row++)
-		if (!option_equal(row, a, b) && (int)row->reload > class)
-			class = (int)row->reload;
-	return class;
-}
-
-static void size_update(struct lun_run *lun)
-{
-	struct backing *backing = scsi_lun_backing(lun->scsi);
-	struct err err = { "" };
-	uint64_t old = backing_size(backing);
-	char size[64];
-	int rc = backing_resize(backing, &lun->config->backing, &err);
-
-	if (rc < 0)
-		log_error("LUN %s: keeps its size: %s", lun->config->name, err.text);
-	if (rc <= 0)
-		return;
-	scsi_lun_capacity_changed(lun->scsi);
-	size_format(backing_size(backing), size, sizeof(size));
-	if (backing_size(backing) < old)
-		log_warning("LUN %s: has a new size, %s, and is smaller than before: a file system "
-			    "that reaches beyond it is broken until the size is raised again",
-			    lun->config->name, size);
-	else
-		log_info("LUN %s: has a new size, %s", lun->config->name, size);
 }
 
 void lun_run_update(struct running *run, struct lun_run *lun)
@@ -254,10 +332,11 @@ void lun_run_update(struct running *run, struct lun_run *lun)
 	if (reopen && scsi_lun_backing(lun->scsi)) {
 		log_info("LUN %s: opens its store again, with new settings", wanted->name);
 		store_close(run, lun);
+		lun->retry_at_ms = 0;
 	}
-	/* The size is read again on every reload, for files that grew. */
-	if (scsi_lun_backing(lun->scsi))
-		size_update(lun);
-	else
+	if (!scsi_lun_backing(lun->scsi))
 		lun_run_try(run, lun);
+	/* The size is read again on every reload, for files that grew. */
+	else if (!lun->job && !work_start(run, lun, LUN_RESIZE, scsi_lun_backing(lun->scsi)))
+		log_error("LUN %s: keeps its size: no memory", wanted->name);
 }

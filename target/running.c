@@ -70,12 +70,14 @@ static int reactors_start(struct running *run, const struct config *config, stru
 	return 0;
 }
 
-int running_start(struct running *run, const struct config *config, struct err *err)
+int running_start(struct running *run, const struct config *config, struct jobs *jobs,
+		  struct err *err)
 {
 	char directory[4096];
 	int rc;
 
 	memset(run, 0, sizeof(*run));
+	run->jobs = jobs;
 	list_init(&run->luns);
 	list_init(&run->targets);
 	rc = reactor_probe(err);
@@ -101,12 +103,15 @@ fail:
 
 void running_tick(struct running *run)
 {
-	uint64_t now = clock_ms();
+	uint64_t now;
 
+	jobs_reap(run->jobs);
+	now = clock_ms();
 	list_for_each(link, &run->luns) {
 		struct lun_run *lun = container_of(link, struct lun_run, link);
 		const struct backing *backing = scsi_lun_backing(lun->scsi);
 
+		lun_run_look(run, lun);
 		if (now < lun->retry_at_ms)
 			continue;
 		if (!backing)
@@ -133,7 +138,7 @@ static void objects_destroy(struct running *run)
 		lun_run_destroy(run, container_of(link, struct lun_run, link));
 }
 
-bool running_stop(struct running *run, unsigned int timeout_ms)
+static bool all_end(struct running *run, unsigned int timeout_ms)
 {
 	uint64_t deadline_ms = clock_ms() + timeout_ms;
 
@@ -142,8 +147,21 @@ bool running_stop(struct running *run, unsigned int timeout_ms)
 	if (!luns_flush(run, left_ms(deadline_ms)))
 		return false;
 	objects_destroy(run);
-	if (run->nstuck > 0)
+	return jobs_wait(run->jobs, left_ms(deadline_ms)) && run->nstuck == 0;
+}
+
+static void stuck_log(const char *subject, void *arg)
+{
+	(void)arg;
+	log_error("%s is stuck: its file system does not answer; it is left", subject);
+}
+
+bool running_stop(struct running *run, unsigned int timeout_ms)
+{
+	if (!all_end(run, timeout_ms)) {
+		jobs_each(run->jobs, stuck_log, NULL);
 		return false;
+	}
 	iscsi_server_destroy(run->server);
 	reactors_stop(run);
 	state_close(run->state);

@@ -9,8 +9,8 @@
  *	-> running_stop
  *
  * Where things are: running.c life and stop, apply.c a configuration is made
- * to run, lun_run.c one LUN and its store, view_build.c the view that the
- * iSCSI server gets.
+ * to run, lun_run.c one LUN and its store, lun_job.c what is done to stores on
+ * threads that may hang, view_build.c the view that the iSCSI server gets.
  *
  * Owner: the daemon (serve.c).  Control thread only.
  */
@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/job.h"
 #include "base/list.h"
 #include "base/reactor.h"
 #include "config/config.h"
@@ -28,6 +29,9 @@
 #include "target/scsi/scsi.h"
 #include "target/state.h"
 
+/* So long stores may take to open and close, all of them together, before a
+ * start or a reload goes on without those that hang. */
+#define LUNS_WAIT_MS 2000
 /* A LUN whose store is not there is tried again so often. */
 #define LUN_RETRY_MS 2000
 /* A dead store that does not let go of commands: each try waits for them. */
@@ -44,6 +48,9 @@ struct lun_run {
 	struct scsi_lun *scsi;
 	struct scsi_identity identity;
 	bool fresh;		    /* in apply: made for this configuration */
+	bool guessed;		    /* identity is what the path as it stands has */
+	char *subject;		    /* the path, or "ramdisk:NAME" */
+	struct lun_job *job;	    /* opens or resizes the store; or NULL */
 	uint64_t retry_at_ms;	    /* CLOCK_MONOTONIC; not looked at before */
 	char problem[ERR_TEXT_MAX]; /* why it has no store; "" when it has */
 };
@@ -66,6 +73,7 @@ struct target_run {
 
 struct running {
 	struct state *state;
+	struct jobs *jobs; /* the daemon's: all that touches file systems of stores */
 	struct reactor *reactors[REACTORS_MAX];
 	int cpus[REACTORS_MAX];
 	unsigned int nreactors;
@@ -79,39 +87,49 @@ struct running {
 };
 
 /* Starts reactors and the server as the configuration says; serves nothing yet.
- * On error everything is as before. */
-int running_start(struct running *run, const struct config *config, struct err *err);
+ * On error everything is as before.  jobs stay the caller's. */
+int running_start(struct running *run, const struct config *config, struct jobs *jobs,
+		  struct err *err);
 
 /*
  * Serves what config says from now on.  On success config is owned by run; on
  * error (a portal cannot be bound, a host name is not known) nothing has
- * changed and config is the caller's.  A LUN whose store cannot be opened is
- * no error: it is NOT READY.
+ * changed and config is the caller's.  A LUN whose store cannot be opened, or
+ * does not open in time, is no error: it is NOT READY.
  */
 int running_apply(struct running *run, struct config *config, struct err *err);
 
-/* Tries LUNs without a store, and finds stores that died. */
+/* Takes up what jobs have ended with, tries LUNs without a store, and finds
+ * stores that died. */
 void running_tick(struct running *run);
 
 /*
  * Sessions are asked to log out, commands end, stores are flushed and closed.
- * True when all is closed within timeout_ms; false when something is stuck,
- * which is named in the log: then the process must end without touching it.
+ * True when all is closed within timeout_ms; false when something is stuck
+ * (a command, a job), which is named in the log: then the process must end
+ * without touching it.
  */
 bool running_stop(struct running *run, unsigned int timeout_ms);
 
 /* ---- lun_run.c ---- */
 
-/* With its first try to open the store. */
+/* With its first try to open the store, see lun_run_try(). */
 struct lun_run *lun_run_create(struct running *run, const struct config_lun *config);
 /* Unmapped everywhere.  One whose store is stuck is left, see nstuck. */
 void lun_run_destroy(struct running *run, struct lun_run *lun);
-/* True when it has its store afterwards.  May make lun->scsi anew (see there). */
-bool lun_run_try(struct running *run, struct lun_run *lun);
-/* Takes over lun->wanted. */
+/* Begins to open the store, unless it has one or something about its path is
+ * under way.  The LUN has it, or its problem, when the job is reaped; that may
+ * make lun->scsi anew (see there). */
+void lun_run_try(struct running *run, struct lun_run *lun);
+/* Takes over lun->wanted; resizes the store, or begins to. */
 void lun_run_update(struct running *run, struct lun_run *lun);
 /* Takes the store away; the LUN is NOT READY and tried again later. */
 void lun_run_close(struct running *run, struct lun_run *lun, const char *problem);
+/* Is it without a store because its file system hangs?  Then it says so. */
+void lun_run_look(struct running *run, struct lun_run *lun);
+/* Waits for jobs, as jobs_wait() does; those LUNs that are without a store after
+ * that say that they wait.  The time is taken off *budget_ms. */
+void luns_wait(struct running *run, unsigned int *budget_ms);
 
 /* ---- apply.c ---- */
 

@@ -185,12 +185,13 @@ static bool signals_handle(struct daemon *daemon, int fd)
 static void loop(struct daemon *daemon, int signals)
 {
 	for (;;) {
-		struct pollfd fds[2] = {
+		struct pollfd fds[] = {
 			{ .fd = signals, .events = POLLIN },
 			{ .fd = daemon->control ? control_fd(daemon->control) : -1,
 			  .events = POLLIN },
+			{ .fd = jobs_fd(daemon->jobs), .events = POLLIN },
 		};
-		int n = poll(fds, 2, TICK_MS);
+		int n = poll(fds, ARRAY_LEN(fds), TICK_MS);
 
 		if (n > 0 && fds[0].revents && signals_handle(daemon, signals))
 			return;
@@ -229,6 +230,7 @@ static int serve(const struct command *command, struct daemon *daemon, struct co
 	char *pidfile = config->global.pidfile ? strdup(config->global.pidfile) : NULL;
 	char summary[512];
 	struct err err = { "" };
+	bool stuck = false;
 	int pid_fd = -1, code;
 
 	if (pidfile) {
@@ -236,10 +238,10 @@ static int serve(const struct command *command, struct daemon *daemon, struct co
 		if (pid_fd < 0)
 			goto fail;
 	}
-	if (running_start(&daemon->running, config, &err) < 0)
+	if (running_start(&daemon->running, config, daemon->jobs, &err) < 0)
 		goto fail;
 	if (running_apply(&daemon->running, config, &err) < 0) {
-		running_stop(&daemon->running, STOP_MS);
+		stuck = !running_stop(&daemon->running, STOP_MS);
 		goto fail;
 	}
 	control_start(daemon, config);
@@ -253,25 +255,19 @@ static int serve(const struct command *command, struct daemon *daemon, struct co
 fail:
 	command_fail(command, "%s", err.text);
 	pidfile_remove(pidfile, pid_fd);
+	if (stuck)
+		_exit(COMMAND_FAILED);
 	free(pidfile);
 	config_free(config);
 	return COMMAND_FAILED;
 }
 
-int command_serve(const struct command *command, int argc, char **argv)
+static int load_and_serve(const struct command *command, struct daemon *daemon)
 {
-	struct serve_options options;
-	struct daemon daemon = { .options = &options, .start_ms = clock_ms() };
 	struct err err = { "" };
-	struct config *config;
+	struct config *config = daemon_load(daemon, &err);
 	int signals, code;
 
-	code = options_parse(command, argc, argv, &options);
-	if (code != 0)
-		return code;
-	log_init();
-	files_raise();
-	config = daemon_load(&options, &err);
 	if (!config)
 		return command_fail(command, "%s", err.text);
 	config_print_messages(config, stderr);
@@ -284,7 +280,26 @@ int command_serve(const struct command *command, int argc, char **argv)
 		config_free(config);
 		return command_fail(command, "signalfd: %s", err_name(errno));
 	}
-	code = serve(command, &daemon, config, signals);
+	code = serve(command, daemon, config, signals);
 	close(signals);
+	return code;
+}
+
+int command_serve(const struct command *command, int argc, char **argv)
+{
+	struct serve_options options;
+	struct daemon daemon = { .options = &options, .start_ms = clock_ms() };
+	int code;
+
+	code = options_parse(command, argc, argv, &options);
+	if (code != 0)
+		return code;
+	log_init();
+	files_raise();
+	daemon.jobs = jobs_create();
+	if (!daemon.jobs)
+		return command_fail(command, "eventfd: %s", err_name(errno));
+	code = load_and_serve(command, &daemon);
+	jobs_destroy(daemon.jobs);
 	return code;
 }

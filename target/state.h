@@ -13,7 +13,7 @@
  *
  * Damaged files are errors and are left as they are: the operator decides.
  *
- * Control thread.
+ * Control thread; state_lun_*() on the threads of jobs too, several at a time.
  */
 #ifndef TARGET_STATE_H
 #define TARGET_STATE_H

@@ -6,7 +6,8 @@
  * understood is an error, never "none": whoever reads it must not begin anew
  * over it.  Every file is an object with "version": STATE_VERSION.
  *
- * Owner: state.c and state_ports.c.  Control thread.
+ * Owner: state.c and state_ports.c.  Any thread that holds state_lock() to
+ * write: a name of the process, not of the thread, is what is renamed.
  */
 #ifndef TARGET_STATE_FILE_H
 #define TARGET_STATE_FILE_H

@@ -7,15 +7,27 @@
 #include "tests/unit/config/config_fixture.h"
 #include "tests/unit/quintain_test.h"
 
+/* With a look at the stores of LUNs. */
+static struct config *load_file(const char *file)
+{
+	struct jobs *jobs = jobs_create();
+	struct config *config;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(jobs);
+	config = config_load(file, jobs);
+	jobs_destroy(jobs);
+	return config;
+}
+
 /* Loads main.conf with this text. */
 static struct config *load(const char *text)
 {
-	return config_load(config_write("main.conf", text, 0600));
+	return load_file(config_write("main.conf", text, 0600));
 }
 
 static void missing_file_is_an_error(void)
 {
-	struct config *config = config_load("/nonexistent/quintain.conf");
+	struct config *config = load_file("/nonexistent/quintain.conf");
 
 	CHECK_ERRORS_OF(config, "0:0: No such file or directory\n");
 	CU_ASSERT_STRING_EQUAL(config->messages->pos.file, "/nonexistent/quintain.conf");
@@ -24,7 +36,7 @@ static void missing_file_is_an_error(void)
 
 static void folder_is_an_error(void)
 {
-	struct config *config = config_load("/");
+	struct config *config = load_file("/");
 
 	CHECK_ERRORS_OF(config, "0:0: Is a directory\n");
 	config_free(config);
@@ -145,16 +157,16 @@ static void secret_file_holds_only_chap_lines(void)
 static void readable_file_with_secrets_warns(void)
 {
 	static const char text[] = "auth-group g { chap a secretsecret }";
-	struct config *config = config_load(config_write("main.conf", text, 0644));
+	struct config *config = load_file(config_write("main.conf", text, 0644));
 
 	CHECK_WARNINGS_OF(config,
 			  "1:16: everybody on this machine can read this file and the secrets in "
 			  "it: chmod o-r, or put them into a secret-file\n");
 	config_free(config);
-	config = config_load(config_write("main.conf", text, 0640));
+	config = load_file(config_write("main.conf", text, 0640));
 	CHECK_WARNINGS_OF(config, "");
 	config_free(config);
-	config = config_load(config_write("main.conf", "debug 1", 0644));
+	config = load_file(config_write("main.conf", "debug 1", 0644));
 	CHECK_WARNINGS_OF(config, "");
 	config_free(config);
 }

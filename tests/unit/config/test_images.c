@@ -17,10 +17,12 @@ static void images_are_luns_of_one_target(void)
 		.block_size = 4096,
 		.read_only = true,
 	};
+	struct jobs *jobs = jobs_create();
 	struct err err;
-	struct config *config = config_from_images(&simple, &err);
+	struct config *config = config_from_images(&simple, jobs, &err);
 	const struct config_lun_map *map;
 
+	jobs_destroy(jobs);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(config);
 	CHECK_WARNINGS_OF(config,
 			  "0:0: /quintain-a does not exist, and none is made for read-only yes: "
@@ -44,7 +46,7 @@ static void images_are_for_this_machine_by_default(void)
 {
 	static const char *const images[] = { "/quintain-a" };
 	const struct config_simple simple = { .images = images, .nimages = 1, .size = 512 };
-	struct config *config = config_from_images(&simple, NULL);
+	struct config *config = config_from_images(&simple, NULL, NULL);
 	const struct config_portal_group *group;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(config);
@@ -69,7 +71,7 @@ static void images_for_others_warn(void)
 		.size = 512,
 		.listen = "192.0.2.1:99",
 	};
-	struct config *config = config_from_images(&simple, NULL);
+	struct config *config = config_from_images(&simple, NULL, NULL);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(config);
 	CHECK_WARNINGS_OF(config, "0:0: --listen 192.0.2.1:99: whoever reaches this address can "
@@ -77,7 +79,7 @@ static void images_for_others_warn(void)
 				  "file with CHAP keeps others out\n");
 	config_free(config);
 	simple.listen = "[::1]";
-	config = config_from_images(&simple, NULL);
+	config = config_from_images(&simple, NULL, NULL);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(config);
 	CHECK_WARNINGS_OF(config, "");
 	config_free(config);
@@ -106,7 +108,7 @@ static void images_with_errors_are_refused(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct err err = { "" };
 
-		CU_ASSERT_PTR_NULL(config_from_images(&cases[i].simple, &err));
+		CU_ASSERT_PTR_NULL(config_from_images(&cases[i].simple, NULL, &err));
 		CU_ASSERT_STRING_EQUAL(err.text, cases[i].text);
 	}
 }

@@ -18,6 +18,7 @@
 	"listen [::1]:2 advertise 192.0.2.1:3 }\n"
 
 static struct running run;
+static struct jobs *jobs;
 
 /* The configuration of FRAME and body; @ in body is the scratch directory. */
 static struct config *parsed(const char *body)
@@ -44,8 +45,11 @@ static void started(const char *body)
 {
 	struct config *config = parsed(body);
 	struct err err = { "" };
-	int rc = running_start(&run, config, &err);
+	int rc;
 
+	jobs = jobs_create();
+	CU_ASSERT_PTR_NOT_NULL_FATAL(jobs);
+	rc = running_start(&run, config, jobs, &err);
 	if (rc < 0) {
 		config_free(config);
 		test_skip("%s", err.text);
@@ -67,6 +71,7 @@ static int applied(const char *body)
 static void stopped(void)
 {
 	CU_ASSERT(running_stop(&run, 2000));
+	jobs_destroy(jobs);
 	CU_ASSERT_EQUAL(fake_targets, 0);
 	fake_view_refused = false;
 	fake_sessions_ended = 0;
@@ -254,6 +259,7 @@ static void missing_store_is_served_when_it_comes(void)
 	CU_ASSERT_EQUAL(truncate(path, 1 << 20), 0);
 	container_of(run.luns.next, struct lun_run, link)->retry_at_ms = 0;
 	running_tick(&run);
+	CU_ASSERT(jobs_wait(jobs, 1000));
 	CU_ASSERT_EQUAL(size(mapped(IQN "a", 0)), 1u << 20);
 	stopped();
 }

@@ -30,7 +30,7 @@ static enum outcome flush_behind(const struct fault_rule *rule)
 		 "target iqn.2026-11.org.quintain:a { portal-group pg lun 0 a }\n",
 		 scratch_directory());
 	config = config_parse("test.conf", text, strlen(text), false);
-	if (config->nerrors > 0 || running_start(&run, config, NULL) < 0 ||
+	if (config->nerrors > 0 || running_start(&run, config, jobs_create(), NULL) < 0 ||
 	    running_apply(&run, config, NULL) < 0)
 		return CANNOT_START;
 	lun = container_of(run.luns.next, struct lun_run, link)->scsi;
