@@ -50,7 +50,8 @@ void fiber_yield(void); /* lets the other ready ones run first */
 /* From anywhere on the thread, within a fiber or not; any number of times. */
 void fiber_wake(struct fiber *fiber);
 
-/* Fibers that wait for a condition: each waits its turn, or all are woken. */
+/* Fibers that wait for a condition: woken all, in the order in which they came.  The
+ * wait returns only when woken by the queue; a fiber_wake() meanwhile is forgotten. */
 struct fiber_queue {
 	struct list waiting;
 };
