@@ -1,6 +1,7 @@
 #include "tests/pdu/rig.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,13 +83,15 @@ static void lun_start(struct rig *rig, enum rig_lun which, struct backing *backi
 
 static void luns_start(struct rig *rig)
 {
-	const char *tmp = getenv("TEST_TMP");
+	const char *tmp = rig->file_dir ? rig->file_dir : getenv("TEST_TMP");
 	static unsigned int serial;
 	struct backing *fault = NULL;
 	struct err err = { "" };
 
 	snprintf(rig->path, sizeof(rig->path), "%s/quintain-pdu-%d-%u", tmp ? tmp : "/tmp",
 		 (int)getpid(), serial++);
+	/* Below /dev no store makes one. */
+	close(open(rig->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
 	rig->scsi[0] = scsi_target_create(RIG_DISK);
 	rig->scsi[1] = scsi_target_create(RIG_OTHER);
 	rig->scsi_extra = scsi_target_create(RIG_IQN "extra");

@@ -28,7 +28,8 @@ struct rig {
 	uint64_t buffer_bytes;	/* of each reactor */
 	struct iscsi_limits limits;
 	struct iscsi_server_settings settings;
-	unsigned int nextra; /* targets that are only names */
+	unsigned int nextra;  /* targets that are only names */
+	const char *file_dir; /* of LUN 2; NULL: TEST_TMP */
 
 	uint16_t port;
 	struct reactor *reactor[4];

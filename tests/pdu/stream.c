@@ -115,6 +115,55 @@ void data_out_split_anywhere_is_put_together(void)
 	rig_stop(&rig);
 }
 
+static void stall(struct reactor_msg *msg)
+{
+	(void)msg;
+	rig_sleep_ms(100);
+}
+
+/* More than one receive takes; each command writes from where it was received. */
+void writes_of_several_receives_reach_a_file_in_memory(void)
+{
+	enum { N = 24, BLOCKS = 32, LEN = BLOCKS * RIG_BLOCK, ROUNDS = 8 };
+	static uint8_t data[N][LEN], got[LEN], bytes[N * (LEN + 64)];
+	struct reactor_msg msgs[2] = { { .run = stall }, { .run = stall } };
+	struct iscsi_bhs bhs;
+	struct peer peer;
+	struct rig rig;
+
+	if (access("/dev/shm", W_OK) != 0)
+		test_skip("no file system in memory at /dev/shm");
+	rig_prepare(&rig);
+	rig.file_dir = "/dev/shm";
+	rig_start(&rig);
+	peer_open(&peer, &rig, "");
+	for (uint32_t round = 0; round < ROUNDS; round++) {
+		size_t len = 0;
+
+		for (uint32_t i = 0; i < N; i++) {
+			pattern(data[i], LEN, round * N + i);
+			cmd_write(&bhs, 2, i * BLOCKS, BLOCKS);
+			peer_number(&peer, &bhs);
+			len += peer_build(&peer, &bhs, NULL, 0, data[i], LEN, bytes + len);
+		}
+		/* All of it is there when the target looks. */
+		for (unsigned int i = 0; i < 2; i++)
+			reactor_send(rig.reactor[i], &msgs[i]);
+		peer_write(&peer, bytes, len);
+		for (int i = 0; i < N; i++) {
+			PEER_EXPECT(&peer, ISCSI_OP_SCSI_RSP);
+			CU_ASSERT_EQUAL(peer.bhs.scsi_rsp.status, SCSI_GOOD);
+		}
+		for (uint32_t i = 0; i < N; i++) {
+			CU_ASSERT_EQUAL(peer_read_blocks(&peer, 2, i * BLOCKS, BLOCKS, got),
+					SCSI_GOOD);
+			CU_ASSERT_EQUAL(memcmp(got, data[i], LEN), 0);
+		}
+	}
+	peer_close(&peer);
+	rig_stop(&rig);
+}
+
 void pdus_in_one_segment_are_all_served(void)
 {
 	enum { N = 30 };
