@@ -86,6 +86,8 @@ void pool_fence(struct pool *pool, const char *why);
 
 /* The request is finished: its done is called from pool_run(). */
 void vreq_finish(struct vreq *req, int err);
+/* Calls the done of each that is finished. */
+void requests_run(struct pool *pool);
 
 static inline uint64_t pool_segment_units(const struct pool *pool)
 {

@@ -21,6 +21,12 @@ void log_close(struct pool *pool);
 int log_start(struct pool *pool, const struct vf_place *next, uint32_t before, uint32_t successor,
 	      struct err *err);
 
+/*
+ * During recovery, before the descriptors of a group take effect: it is the
+ * newest, durable, and its place is remembered.
+ */
+void log_replayed(struct pool *pool, const struct vf_place *place, uint32_t blocks);
+
 /* Something was staged or posted. */
 void log_kick(struct pool *pool);
 /* From pool_tick(): groups that waited long enough. */
@@ -46,8 +52,8 @@ uint64_t log_seq(const struct pool *pool);     /* of the newest group laid out *
 uint64_t log_durable(const struct pool *pool); /* durable_seq */
 /* In a fiber: until durable_seq >= seq, asking for the flush; 0 or -errno. */
 int log_wait_durable(struct pool *pool, uint64_t seq);
-/* In a fiber: a group now of what is staged and posted, even when there is
- * nothing to wait for; returns its seq. */
+/* In a fiber: a group now of what is staged and posted, a marker when there is
+ * nothing: a checkpoint needs a seq of its own.  Returns its seq. */
 uint64_t log_cut(struct pool *pool);
 /* In a fiber: until a flush that was issued after this call has succeeded. */
 int log_flush(struct pool *pool);

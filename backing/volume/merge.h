@@ -17,6 +17,12 @@ struct region;
 int merger_open(struct pool *pool, struct err *err);
 void merger_close(struct pool *pool);
 void merger_tick(struct pool *pool);
+/* LEAF_AT and DIR_AT take effect, laid out or replayed; the directory page above
+ * is resident (tree_pin()). */
+void leaf_at_apply(struct pool *pool, const struct vf_desc *desc, const struct vf_leaf_at *body,
+		   uint64_t seq);
+void dir_at_apply(struct pool *pool, const struct vf_desc *desc, const struct vf_dir_at *body,
+		  uint64_t seq);
 /* Something changed: perhaps there is work. */
 void merger_kick(struct pool *pool);
 
