@@ -81,44 +81,60 @@ static size_t distance_back(uint16_t places[1 << PLACES_BITS], const uint8_t *in
 	return distance;
 }
 
+/* A record on its way: what is still to be read, and where it is written. */
+struct coder {
+	const uint8_t *in;
+	size_t at, len;
+	uint8_t *out, *end;
+	uint16_t places[1 << PLACES_BITS];
+};
+
+/* A copy map and its items; false when they do not fit. */
+static bool compress_group(struct coder *coder)
+{
+	const uint8_t *in = coder->in;
+	size_t at = coder->at, len = coder->len;
+	uint8_t *out = coder->out, *end = coder->end, *map = out;
+	unsigned int bits = 0;
+
+	if (out == end)
+		return false;
+	out++;
+	for (unsigned int item = 0; item < ITEMS && at < len; item++) {
+		size_t distance = distance_back(coder->places, in, at, len), n;
+
+		if (distance == 0) {
+			if (out == end)
+				return false;
+			*out++ = in[at++];
+			continue;
+		}
+		if (end - out < 2)
+			return false;
+		n = len - at < MATCH_MAX ? len - at : MATCH_MAX;
+		n = match_len(in + at - distance, in + at, n);
+		be16_store(out, (uint16_t)((n - MATCH_MIN) << OFFSET_BITS | distance));
+		out += 2;
+		bits |= 1u << item;
+		at += n;
+	}
+	*map = (uint8_t)bits;
+	coder->at = at;
+	coder->out = out;
+	return true;
+}
+
 static size_t lzjb_compress(void *state, int level, void *dst, size_t cap, const void *src,
 			    size_t len)
 {
-	uint16_t places[1 << PLACES_BITS] = { 0 };
-	const uint8_t *in = src;
-	uint8_t *out = dst, *end = out + cap, *map = out;
-	unsigned int item = ITEMS;
-	size_t at = 0;
+	struct coder coder = { .in = src, .len = len, .out = dst, .end = (uint8_t *)dst + cap };
 
 	(void)state;
 	(void)level;
-	while (at < len) {
-		size_t distance = distance_back(places, in, at, len), n;
-
-		if (item == ITEMS) {
-			if (out == end)
-				return 0;
-			map = out++;
-			*map = 0;
-			item = 0;
-		}
-		if (distance == 0) {
-			if (out == end)
-				return 0;
-			*out++ = in[at++];
-		} else {
-			if (end - out < 2)
-				return 0;
-			n = len - at < MATCH_MAX ? len - at : MATCH_MAX;
-			n = match_len(in + at - distance, in + at, n);
-			be16_store(out, (uint16_t)((n - MATCH_MIN) << OFFSET_BITS | distance));
-			out += 2;
-			*map |= (uint8_t)(1u << item);
-			at += n;
-		}
-		item++;
-	}
-	return (size_t)(out - (uint8_t *)dst);
+	while (coder.at < len)
+		if (!compress_group(&coder))
+			return 0;
+	return (size_t)(coder.out - (uint8_t *)dst);
 }
 
 /*
