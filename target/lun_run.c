@@ -111,11 +111,6 @@ static int change_class(const struct option_spec *table, const void *a, const vo
 	return class;
 }
 
-static bool settings_changed(const struct lun_job *job)
-{
-	return change_class(backing_options, &job->settings, &job->lun->config->backing) >= 0;
-}
-
 static void work_done(struct job *base);
 
 /* False: no memory. */
@@ -155,7 +150,7 @@ static bool store_take(struct lun_job *job)
 		problem_set(lun, err.text);
 		return false;
 	}
-	lun->guessed = false;
+	lun->guessed = lun->resize = false;
 	size_format(backing_size(job->backing), size, sizeof(size));
 	log_info("LUN %s: serves %s, %s", lun->config->name,
 		 lun->config->backing.path ? lun->config->backing.path : "memory", size);
@@ -175,7 +170,7 @@ static bool open_done(struct lun_job *job)
 	}
 	if (!lun)
 		return true;
-	if (settings_changed(job)) {
+	if (change_class(backing_options, &job->settings, &lun->config->backing) >= 0) {
 		/* Again, as it is to be now, as soon as it is closed. */
 		lun->retry_at_ms = 0;
 		return true;
@@ -205,9 +200,6 @@ static bool resize_done(struct lun_job *job)
 		else
 			log_info("LUN %s: has a new size, %s", lun->config->name, size);
 	}
-	/* A reload came while this one was under way. */
-	if (settings_changed(job))
-		work_start(job->run, lun, LUN_RESIZE, job->backing);
 	return false;
 }
 
@@ -337,6 +329,17 @@ void lun_run_update(struct running *run, struct lun_run *lun)
 	if (!scsi_lun_backing(lun->scsi))
 		lun_run_try(run, lun);
 	/* The size is read again on every reload, for files that grew. */
-	else if (!lun->job && !work_start(run, lun, LUN_RESIZE, scsi_lun_backing(lun->scsi)))
-		log_error("LUN %s: keeps its size: no memory", wanted->name);
+	lun->resize = true;
+	lun_run_resize(run, lun);
+}
+
+void lun_run_resize(struct running *run, struct lun_run *lun)
+{
+	struct backing *backing = scsi_lun_backing(lun->scsi);
+
+	if (!lun->resize || !backing || jobs_has(run->jobs, lun->subject))
+		return;
+	lun->resize = false;
+	if (!work_start(run, lun, LUN_RESIZE, backing))
+		log_error("LUN %s: keeps its size: no memory", lun->config->name);
 }

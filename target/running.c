@@ -112,6 +112,7 @@ void running_tick(struct running *run)
 		const struct backing *backing = scsi_lun_backing(lun->scsi);
 
 		lun_run_look(run, lun);
+		lun_run_resize(run, lun);
 		if (now < lun->retry_at_ms)
 			continue;
 		if (!backing)

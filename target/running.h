@@ -51,6 +51,7 @@ struct lun_run {
 	bool guessed;		    /* identity is what the path as it stands has */
 	char *subject;		    /* the path, or "ramdisk:NAME" */
 	struct lun_job *job;	    /* opens or resizes the store; or NULL */
+	bool resize;		    /* its size is to be looked at again */
 	uint64_t retry_at_ms;	    /* CLOCK_MONOTONIC; not looked at before */
 	char problem[ERR_TEXT_MAX]; /* why it has no store; "" when it has */
 };
@@ -121,8 +122,11 @@ void lun_run_destroy(struct running *run, struct lun_run *lun);
  * under way.  The LUN has it, or its problem, when the job is reaped; that may
  * make lun->scsi anew (see there). */
 void lun_run_try(struct running *run, struct lun_run *lun);
-/* Takes over lun->wanted; resizes the store, or begins to. */
+/* Takes over lun->wanted; begins to resize the store. */
 void lun_run_update(struct running *run, struct lun_run *lun);
+/* Begins to resize the store if it is to be, and nothing about its path is under
+ * way. */
+void lun_run_resize(struct running *run, struct lun_run *lun);
 /* Takes the store away; the LUN is NOT READY and tried again later. */
 void lun_run_close(struct running *run, struct lun_run *lun, const char *problem);
 /* Is it without a store because its file system hangs?  Then it says so. */

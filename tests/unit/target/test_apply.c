@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -279,6 +280,56 @@ static void identity_is_the_same_after_a_restart(void)
 	stopped();
 }
 
+static const struct scsi_identity *identity(void)
+{
+	return &container_of(run.luns.next, struct lun_run, link)->identity;
+}
+
+static void move(const char *from, const char *to)
+{
+	char a[PATH_MAX], b[PATH_MAX];
+
+	scratch_path(from, a, sizeof(a));
+	scratch_path(to, b, sizeof(b));
+	CU_ASSERT_EQUAL(rename(a, b), 0);
+}
+
+static void identity_is_known_while_the_store_is_not_there(void)
+{
+	const char *body = TARGET("a", "lun 0 { path @/mount/disk size 1M }");
+	struct scsi_identity before;
+	char path[PATH_MAX];
+
+	scratch_path("mount", path, sizeof(path));
+	CU_ASSERT_EQUAL(mkdir(path, 0700), 0);
+	started(body);
+	before = *identity();
+	stopped();
+	move("mount", "unmounted");
+	started(body);
+	CU_ASSERT_EQUAL(size(mapped(IQN "a", 0)), 0);
+	CU_ASSERT_EQUAL(memcmp(identity(), &before, sizeof(before)), 0);
+	stopped();
+}
+
+static void path_that_leads_elsewhere_is_another_disk(void)
+{
+	const char *body = TARGET("a", "lun 0 { path @/turns size 1M }");
+	struct scsi_identity before;
+	char path[PATH_MAX];
+
+	started(body);
+	before = *identity();
+	stopped();
+	move("turns", "elsewhere");
+	scratch_path("turns", path, sizeof(path));
+	CU_ASSERT_EQUAL(symlink("elsewhere", path), 0);
+	started(body);
+	CU_ASSERT_EQUAL(size(mapped(IQN "a", 0)), 1u << 20);
+	CU_ASSERT_NOT_EQUAL(memcmp(identity(), &before, sizeof(before)), 0);
+	stopped();
+}
+
 static const struct test tests[] = {
 	TEST(view_says_what_the_file_says),
 	TEST(portals_are_resolved_with_their_advertised_names),
@@ -291,5 +342,7 @@ static const struct test tests[] = {
 	TEST(number_of_another_path_is_another_lun),
 	TEST(missing_store_is_served_when_it_comes),
 	TEST(identity_is_the_same_after_a_restart),
+	TEST(identity_is_known_while_the_store_is_not_there),
+	TEST(path_that_leads_elsewhere_is_another_disk),
 };
 TEST_MAIN(tests)
