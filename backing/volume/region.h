@@ -56,6 +56,13 @@ void region_merged(struct pool *pool, struct volume *volume, uint64_t index, uin
 void region_range(struct pool *pool, struct volume *volume, uint64_t index, uint64_t nregions,
 		  uint64_t seq);
 
+/*
+ * In a fiber: does an entry of the region's leaf or a DATA delta name the record
+ * at addr with this check[0]?  For cleaning; 0 or -EIO, -EUCLEAN.
+ */
+int region_names(struct pool *pool, struct volume *volume, uint64_t index, uint64_t addr,
+		 uint64_t check, bool *named);
+
 /* Oldest seq that is in no leaf; log_seq() + 1 when all are. */
 uint64_t regions_oldest(const struct pool *pool);
 uint64_t regions_memory(const struct pool *pool);

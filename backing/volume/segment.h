@@ -66,6 +66,10 @@ uint64_t segments_reusable(const struct pool *pool); /* how many now */
 uint64_t segments_usable(const struct pool *pool);   /* all but those of superblocks */
 uint64_t segments_live_units(const struct pool *pool);
 uint64_t segments_map_units(const struct pool *pool); /* live in M */
+/* The page of the table is written anew by the next checkpoint; so are the
+ * directory pages above it: its tree, for tree_touch(). */
+void segments_touch(struct pool *pool, uint64_t page);
+struct tree *segments_tree(struct pool *pool);
 /* Fibers that need a segment wait here; woken when one becomes reusable. */
 struct fiber_queue *segments_waiting(struct pool *pool);
 

@@ -50,6 +50,10 @@ void tree_set(struct tree *tree, uint64_t index, const struct vf_slot *slot, uin
 /* In a fiber: the next slot at or behind *index: 0, -ENOENT at the end, -errno. */
 int tree_next(struct tree *tree, uint64_t *index, struct vf_slot *out);
 
+/* In a fiber: the directory page of that level and index, if it is the one at
+ * addr, is written anew by the next checkpoint. */
+int tree_touch(struct tree *tree, uint8_t level, uint64_t index, uint64_t addr);
+
 /*
  * In a fiber, from a checkpoint: writes what changed, from the bottom up, by
  * bulk_write() on stream M (level 2 and above twice), and says where the root

@@ -45,6 +45,8 @@ struct volume {
 int volumes_open(struct pool *pool, struct err *err);
 void volumes_close(struct pool *pool);
 struct volume *volume_by_id(struct pool *pool, uint32_t id);
+/* The tree of the volume table, for tree_touch(). */
+struct tree *volumes_tree(struct pool *pool);
 /* A VOLOP takes effect: laid out or replayed. */
 int volume_apply(struct pool *pool, const struct vf_volume *record, uint64_t seq);
 /* Writes a volume's record. */
