@@ -64,6 +64,8 @@ uint32_t segment_take(struct pool *pool, enum vf_stream stream, enum segment_use
 bool segment_reusable(const struct pool *pool, uint32_t segno);
 uint64_t segments_reusable(const struct pool *pool); /* how many now */
 uint64_t segments_usable(const struct pool *pool);   /* all but those of superblocks */
+/* Segments that users' writes leave to cleaning, merges and checkpoints. */
+uint64_t segments_reserve(const struct pool *pool);
 uint64_t segments_live_units(const struct pool *pool);
 uint64_t segments_map_units(const struct pool *pool); /* live in M */
 /* The page of the table is written anew by the next checkpoint; so are the
