@@ -151,7 +151,8 @@ void region_put(struct pool *pool, struct region *region)
 {
 	struct regions *regions = pool->regions;
 
-	if (region->first_seq || region->merging || !list_empty(&region->staged))
+	if (region->first_seq || region->merging || region->holds ||
+	    !list_empty(&region->staged))
 		return;
 	arrays_free(regions, region);
 	list_del(&region->hash_link);

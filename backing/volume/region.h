@@ -58,6 +58,7 @@ struct region {
 	struct freed *freed;
 	uint32_t nfreed, freed_room;
 	uint64_t charge; /* of its deltas, given back by its merge */
+	uint32_t holds; /* MOVEs to come (evacuate.c): it stays in memory */
 	bool merging;
 	bool fold; /* wants to be rewritten in full records */
 };
@@ -88,6 +89,13 @@ void region_range(struct pool *pool, struct volume *volume, uint64_t index, uint
 		  uint64_t seq);
 /* The newest range operation in force over a region; 0: none. */
 uint64_t region_range_seq(const struct volume *volume, uint64_t index);
+
+/*
+ * In a fiber: does an entry of the region's leaf or a DATA delta name the record
+ * at addr with this check[0]?  For cleaning; 0 or -EIO, -EUCLEAN.
+ */
+int region_names(struct pool *pool, struct volume *volume, uint64_t index, uint64_t addr,
+		 uint64_t check, bool *named);
 
 /* Oldest seq that is in no leaf; log_seq() + 1 when all are. */
 uint64_t regions_oldest(const struct pool *pool);
