@@ -1,7 +1,8 @@
 # quintain. Targets: all run test deps install clean check format docs fuzz test-guest;
 # libs (the archives), unit-FLOOR (build and run the unit tests of one floor).
 # Variables: BUILD=build CC=gcc|clang SANITIZE=address,undefined|thread
-#            DESTDIR prefix sysconfdir FUZZ_SECONDS=60 V=1 (shows the commands)
+#            DESTDIR prefix sysconfdir FUZZ_SECONDS=60 CRASH_POINTS=100000
+#            V=1 (shows the commands)
 
 BUILD ?= build
 prefix ?= /usr/local
@@ -11,6 +12,7 @@ mandir ?= $(prefix)/share/man
 docdir ?= $(prefix)/share/doc/quintain
 unitdir ?= $(prefix)/lib/systemd/system
 FUZZ_SECONDS ?= 60
+CRASH_POINTS ?= 100000
 
 # The floors of the house (docs/ARCHITECTURE.md): the folder of each, and what
 # it links with, from the top down.
@@ -52,7 +54,7 @@ say = $(if $(V),,@echo "  $(1) $(2)";)
 
 all: libs $(BUILD)/quintain
 libs: $(call archives,target)
-.PHONY: all libs run test deps install clean check format docs fuzz test-guest test-threads tests fuzzers FORCE
+.PHONY: all libs run test deps install clean check format docs fuzz test-guest test-crash test-threads tests fuzzers FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -85,7 +87,8 @@ $(BUILD)/quintain: $(BUILD)/obj/target/main.o $(call archives,target)
 helpers   = $(wildcard tests/unit/*.c)
 unit      = $(basename $(wildcard tests/unit/*/test_*.c))
 suites    = $(addsuffix suite,$(sort $(dir $(wildcard tests/scsi/*.c tests/login/*.c tests/pdu/*.c))))
-programs  = $(addprefix $(BUILD)/,$(unit) $(suites))
+crash     = $(BUILD)/tests/crash/suite $(BUILD)/tests/crash/selftest/suite
+programs  = $(addprefix $(BUILD)/,$(unit) $(suites)) $(BUILD)/tests/crash/selftest/suite
 daemon    = $(filter-out %/lib.sh,$(wildcard tests/it/*.sh))
 fuzzer    = $(basename $(wildcard tests/fuzz/fuzz_*.c))
 
@@ -97,7 +100,12 @@ $(foreach t,$(unit),$(eval $(call unit_program,$(t),$(patsubst %/,%,$(dir $(t)))
 $(BUILD)/tests/scsi/suite: $(call objects,$(wildcard tests/scsi/*.c) $(helpers)) $(call archives,scsi)
 $(BUILD)/tests/login/suite: $(call objects,$(wildcard tests/login/*.c) $(helpers)) $(call archives,iscsi)
 $(BUILD)/tests/pdu/suite: $(call objects,$(wildcard tests/pdu/*.c) $(helpers)) $(call archives,iscsi)
-$(programs):
+# The crash suite (tests/crash), and the test of it with a store of its own.
+crash_bed = $(call objects,$(filter-out %/main.c,$(wildcard tests/crash/*.c)))
+$(BUILD)/tests/crash/suite: $(call objects,tests/crash/main.c) $(crash_bed) $(call archives,volume)
+$(BUILD)/tests/crash/selftest/suite: $(call objects,$(wildcard tests/crash/selftest/*.c)) $(crash_bed) \
+		$(call archives,compress)
+$(sort $(programs) $(crash)):
 	@mkdir -p $(@D)
 	$(call say,LD,$@) $(link) -o $@ $^ $(LIBS) -lcunit
 
@@ -141,6 +149,10 @@ fuzz:
 	@$(MAKE) --no-print-directory $(jobs) BUILD=$(BUILD)/fuzz CC=clang FUZZ=1 \
 		SANITIZE=fuzzer-no-link,address,undefined fuzzers
 	@BUILD=$(BUILD)/fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(notdir $(fuzzer))
+
+test-crash: deps
+	@$(MAKE) --no-print-directory $(jobs) $(crash)
+	@$(BUILD)/tests/crash/suite --points $(CRASH_POINTS)
 
 test-guest: deps
 	@.ci/deps guest qemu
