@@ -38,5 +38,6 @@ void cache_put(struct pool *pool, struct cache_page *page);
 /* A page that was just made, so that it need not be read. */
 void cache_insert(struct pool *pool, const struct cache_key *key, const void *data, uint32_t len);
 void cache_purge_segment(struct pool *pool, uint32_t segno);
+uint64_t cache_memory(const struct pool *pool);
 
 #endif

@@ -64,6 +64,7 @@ struct pool {
 	struct credit *credit;
 	struct regions *regions;
 	struct cache *cache;
+	struct iobufs *iobufs; /* reader_open() makes them */
 	struct reader *reader;
 	struct merger *merger;
 	struct bulk *bulk;

@@ -29,8 +29,9 @@ void tree_release(struct tree *tree);
 
 /* Somebody who waits for a page. */
 struct tree_waiter {
-	void (*ready)(struct tree_waiter *waiter); /* look again */
+	void (*ready)(struct tree_waiter *waiter); /* look again, if err is 0 */
 	struct list link;
+	int err; /* EIO, EUCLEAN: the page cannot be had */
 };
 
 enum tree_result { TREE_FOUND, TREE_NONE, TREE_LOADING, TREE_DAMAGED };
