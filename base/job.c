@@ -236,7 +236,7 @@ static void wait_a_little(struct jobs *jobs)
 	pthread_cond_clockwait(&jobs->changed, &jobs->lock, CLOCK_MONOTONIC, &until);
 }
 
-bool jobs_wait(struct jobs *jobs, unsigned int timeout_ms)
+static bool reap_until(struct jobs *jobs, unsigned int timeout_ms, bool stuck_too)
 {
 	uint64_t deadline_ms = now_ms() + timeout_ms;
 	bool none, more;
@@ -245,12 +245,23 @@ bool jobs_wait(struct jobs *jobs, unsigned int timeout_ms)
 		jobs_reap(jobs);
 		pthread_mutex_lock(&jobs->lock);
 		none = !pending(jobs);
-		more = worth_waiting(jobs) && now_ms() < deadline_ms && !end_is_wanted();
+		more = (stuck_too ? !none : worth_waiting(jobs)) && now_ms() < deadline_ms &&
+		       !end_is_wanted();
 		if (more && list_empty(&jobs->ended))
 			wait_a_little(jobs);
 		pthread_mutex_unlock(&jobs->lock);
 	} while (more);
 	return none;
+}
+
+bool jobs_wait(struct jobs *jobs, unsigned int timeout_ms)
+{
+	return reap_until(jobs, timeout_ms, false);
+}
+
+bool jobs_drain(struct jobs *jobs, unsigned int timeout_ms)
+{
+	return reap_until(jobs, timeout_ms, true);
 }
 
 /* Under the lock: the first job about subject that has run for so long. */

@@ -28,7 +28,7 @@
 
 #include "base/list.h"
 
-/* What has not ended by then is stuck: it is not waited for. */
+/* What has not ended by then is stuck: jobs_wait() does not wait for it. */
 #define JOB_STUCK_MS 2000
 
 struct job {
@@ -62,6 +62,8 @@ void jobs_reap(struct jobs *jobs);
  * True when none is pending at all.
  */
 bool jobs_wait(struct jobs *jobs, unsigned int timeout_ms);
+/* Likewise for stuck ones too: the hang may just be over. */
+bool jobs_drain(struct jobs *jobs, unsigned int timeout_ms);
 
 /* Is there a job about this subject?  Another one would hang beside it. */
 bool jobs_has(struct jobs *jobs, const char *subject);

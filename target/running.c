@@ -15,6 +15,8 @@
 #define RING_ENTRIES 4096
 /* Of running_stop()'s time, what is kept for flushing and closing. */
 #define STOP_FLUSH_SHARE 3
+/* For a store that has hung long before: it may just go on. */
+#define STOP_STUCK_MS 1000
 
 /* ---- start ---- */
 
@@ -148,7 +150,13 @@ static bool all_end(struct running *run, unsigned int timeout_ms)
 	if (!luns_flush(run, left_ms(deadline_ms)))
 		return false;
 	objects_destroy(run);
-	return jobs_wait(run->jobs, left_ms(deadline_ms)) && run->nstuck == 0;
+	if (!jobs_wait(run->jobs, left_ms(deadline_ms))) {
+		unsigned int left = left_ms(deadline_ms);
+
+		if (!jobs_drain(run->jobs, left < STOP_STUCK_MS ? left : STOP_STUCK_MS))
+			return false;
+	}
+	return run->nstuck == 0;
 }
 
 static void stuck_log(const char *subject, void *arg)

@@ -65,7 +65,7 @@ static void ended(void)
 	gate_open = true;
 	pthread_cond_broadcast(&gate);
 	pthread_mutex_unlock(&lock);
-	CU_ASSERT(jobs_wait(jobs, 5000));
+	CU_ASSERT(jobs_drain(jobs, 5000));
 	jobs_destroy(jobs);
 }
 
