@@ -109,7 +109,7 @@ static int grow(struct sync_env *sync, uint64_t len)
 
 static int operate(struct sync_env *sync, const struct vdev_io *io)
 {
-	if (sync->env.read_only && io->op != VDEV_READ)
+	if (sync->env.read_only && io->op != VDEV_READ && io->op != VDEV_FLUSH)
 		return EROFS;
 	switch ((enum vdev_op)io->op) {
 	case VDEV_READ:
