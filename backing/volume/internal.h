@@ -64,6 +64,7 @@ struct pool {
 	struct credit *credit;
 	struct regions *regions;
 	struct cache *cache;
+	uint32_t ndir_pages; /* of level 1, unpacked: tree.c */
 	struct iobufs *iobufs; /* reader_open() makes them */
 	struct reader *reader;
 	struct merger *merger;

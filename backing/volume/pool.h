@@ -157,7 +157,7 @@ enum vreq_flag {
 };
 
 /* A part of a read: where it is to be had. */
-enum vpiece_kind { VPIECE_ZERO, VPIECE_MEMORY, VPIECE_RECORD };
+enum vpiece_kind { VPIECE_ZERO, VPIECE_MEMORY, VPIECE_RECORD, VPIECE_DAMAGED };
 
 /*
  * Embedded in its owner; the iovs stay valid until done.  done comes once, from

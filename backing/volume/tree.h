@@ -55,11 +55,16 @@ int tree_next(struct tree *tree, uint64_t *index, struct vf_slot *out);
  * addr, is written anew by the next checkpoint. */
 int tree_touch(struct tree *tree, uint8_t level, uint64_t index, uint64_t addr);
 
+/* A DIR_AT at seq, replayed: the page of level 1 of this index is at the slot, with
+ * what was applied up to applied_seq. */
+void tree_moved(struct tree *tree, uint64_t index, const struct vf_slot *slot,
+		uint64_t applied_seq, uint64_t seq);
+
 /*
  * In a fiber, from a checkpoint: writes what changed, from the bottom up, by
  * bulk_write() on stream M (level 2 and above twice), and says where the root
- * is.  Births and deaths of its pages go to checkpoint_change(), the highest
- * seq applied in a page to *applied.
+ * is.  Births and deaths of its pages go to checkpoint_change(), which takes over
+ * the pins of those that are born; the highest seq applied in a page to *applied.
  */
 int tree_checkpoint(struct tree *tree, struct vf_tree *out, uint64_t *applied);
 
