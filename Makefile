@@ -152,6 +152,9 @@ fuzz:
 
 test-crash: deps
 	@$(MAKE) --no-print-directory $(jobs) $(crash)
+	@$(BUILD)/tests/crash/suite --mutants
+	@$(BUILD)/tests/crash/suite --faults
+	@$(BUILD)/tests/crash/suite --soak --seconds 60
 	@$(BUILD)/tests/crash/suite --points $(CRASH_POINTS)
 
 test-guest: deps

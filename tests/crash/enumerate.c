@@ -17,7 +17,9 @@ struct recording {
 	struct oracle *oracle; /* of the recorded life */
 	uint64_t seed;
 	unsigned int depth;
-	bool *durable; /* by change: is in the base */
+	const struct recording *before; /* whose crash this life came after */
+	uint32_t opened;		/* event: the recovery was done */
+	bool *durable;			/* by change: is in the base */
 	uint32_t *pending, npending;
 	char path[96];
 };
@@ -119,13 +121,48 @@ static void apply_sample(struct recording *rec, struct rng *rng)
 	}
 }
 
-static void apply_point(struct recording *rec, uint32_t epoch, uint32_t point)
+/* Superblocks lie before. */
+#define HEAL_FROM (5u << 18)
+
+/*
+ * A sector that read torn once may read whole later (a marginal one, the other
+ * leg of a mirror): what the crash before took away comes back where nothing was
+ * written since.  The end of the former incarnation is there for that.
+ */
+static void heal(struct recording *rec, uint32_t end)
+{
+	const struct recording *before = rec->before;
+
+	for (uint32_t i = 0; i < before->npending; i++) {
+		const struct sim_change *lost = &before->sim->changes[before->pending[i]];
+		uint8_t mask[(1u << 20) / SIM_SECTOR / 8];
+
+		if (lost->kind != SIM_WRITE || lost->off < HEAL_FROM ||
+		    lost->len > sizeof(mask) * 8 * SIM_SECTOR)
+			continue;
+		memset(mask, 0xff, sizeof(mask));
+		for (size_t j = 0; j < rec->sim->nchanges; j++) {
+			const struct sim_change *since = &rec->sim->changes[j];
+
+			if (since->submitted >= end || since->off + since->len <= lost->off)
+				continue;
+			for (uint64_t s = 0; s < lost->len / SIM_SECTOR; s++)
+				if (lost->off + s * SIM_SECTOR - since->off < since->len)
+					mask[s / 8] &= (uint8_t) ~(1u << s % 8);
+		}
+		sim_apply(rec->image, lost, mask);
+	}
+}
+
+static void apply_point(struct recording *rec, uint32_t epoch, uint32_t point, uint32_t end)
 {
 	struct rng rng = rng_of(rec->seed, 10 + epoch, point);
 	uint32_t n = rec->npending, nwhole = point <= n ? point : point - n - 1;
 	uint32_t subset = point - (2 * n + 1);
 	uint8_t mask = (uint8_t)subset;
 
+	if (rec->before && end > rec->opened && rng_one_in(&rng, 3))
+		heal(rec, end);
 	if (point > 2 * n && one_block(rec)) {
 		sim_apply(rec->image, &rec->sim->changes[rec->pending[0]], &mask);
 	} else if (point > 2 * n && subset < subsets_of(n, false)) {
@@ -245,6 +282,7 @@ static bool live_on(struct recording *rec, struct life *life, uint32_t end, bool
 
 	if (!opened_writable(rec, life))
 		return false;
+	life->opened = sim_event(&life->sim);
 	life->oracle = life_verify(life, rec->oracle, end, &verdict);
 	if (!life->oracle) {
 		report(rec, &verdict, verdict.text);
@@ -278,6 +316,8 @@ static void descend(struct recording *rec, struct life *life, uint64_t seed, con
 		.oracle = life->oracle,
 		.seed = seed,
 		.depth = rec->depth + 1,
+		.before = rec,
+		.opened = life->opened,
 	};
 
 	snprintf(below.path, sizeof(below.path), "%.90s/", path);
@@ -305,7 +345,7 @@ static void run_point(struct recording *rec, uint32_t epoch, uint32_t point, uin
 	plan->outcome->nnested += rec->depth > 0;
 
 	image_mark(rec->image);
-	apply_point(rec, epoch, point);
+	apply_point(rec, epoch, point, end);
 	image_mark(rec->image);
 	life_init(&life, plan->profile, rec->image, seed, NULL);
 	life.mutant = plan->mutant;

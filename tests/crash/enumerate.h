@@ -26,8 +26,10 @@
 struct outcome {
 	uint64_t npoints, nlost, nresurrected, nother;
 	uint64_t nnested, nepochs, nchecks, nretried;
-	char where[256]; /* the point that runs */
-	char text[1024]; /* the first failure */
+	uint64_t nrefused, nread_only, nbad, nright; /* what faults led to */
+	uint64_t nbytes, nlives;		     /* of long runs */
+	char where[256];			     /* the point that runs */
+	char text[1024];			     /* the first failure */
 	bool finished;
 };
 
@@ -37,8 +39,10 @@ struct plan {
 	uint64_t budget; /* points; more or less */
 	uint32_t mutant;
 	bool stop_at_failure;
-	uint8_t lives;	      /* depth of crashes in recovery */
-	uint32_t nest_one_in; /* of the points */
+	uint8_t lives;		/* depth of crashes in recovery */
+	uint32_t nest_one_in;	/* of the points */
+	uint64_t seconds;	/* of a long run; 0: none */
+	struct sim_fault fault; /* of a run of faults: which, without first and count */
 	/* One point alone. */
 	unsigned int npath;
 	struct {

@@ -171,7 +171,7 @@ static void answered(struct vreq *req)
 		life->nrefused++;
 	else if (req->err)
 		life->nerrors++;
-	if (req->err && req->err != ENOSPC && !life->errors_allowed)
+	if (req->err && !life->errors_allowed && !(req->err == ENOSPC && life->profile->full))
 		life_fail(life, "request %d of volume %s at %llu: %s", req->op, slot->volume->name,
 			  (unsigned long long)req->lba, strerror(req->err));
 	switch (req->op) {
@@ -396,6 +396,7 @@ static void operate(struct life *life)
 		uint32_t total = (uint32_t)volume->settings.nsectors;
 
 		op.type = lot < p->trim ? ORACLE_TRIM : ORACLE_ZERO;
+		op.optional = p->full && op.type == ORACLE_TRIM;
 		if (rng_one_in(&life->rng, 4)) { /* long, whole regions */
 			op.lba = (uint32_t)rng_below(&life->rng, total / 8) * 8;
 			op.n = (1 + (uint32_t)rng_below(&life->rng, (total - op.lba) / 8)) * 8;

@@ -34,6 +34,7 @@ struct life {
 	struct life_slot slots[LIFE_SLOTS_MAX];
 	unsigned int nbusy;
 	uint32_t mutant;
+	uint32_t opened; /* event: after a crash, the recovery was done */
 	/* Faults are planned: an error is no failure by itself. */
 	bool errors_allowed;
 	uint32_t nerrors, nrefused; /* requests that ended so; ENOSPC and EROFS */

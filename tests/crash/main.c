@@ -13,8 +13,10 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "tests/crash/damage.h"
 #include "tests/crash/mutants.h"
 #include "tests/crash/runner.h"
+#include "tests/crash/soak.h"
 
 #define SEEDS_MAX 64u
 
@@ -23,7 +25,8 @@ struct settings {
 	const char *profile;
 	const char *point;
 	uint32_t mutant;
-	bool mutants, seed_given, points_given;
+	bool mutants, faults, soak, points_given;
+	struct sim_fault fault; /* one alone */
 };
 
 static struct {
@@ -127,6 +130,126 @@ static int run_point(const struct settings *settings)
 	return end();
 }
 
+/* ---- faults and damage ---- */
+
+#define WRITES	(1u << VDEV_WRITE)
+#define FOREVER SIM_NEVER
+
+static const struct fault_row {
+	const char *name;
+	struct sim_fault fault;
+} fault_rows[] = {
+	{ "read_fails_once", { SIM_FAULT_EIO, 1u << VDEV_READ, 0, 1 } },
+	{ "reads_fail", { SIM_FAULT_EIO, 1u << VDEV_READ, 0, FOREVER } },
+	{ "read_flips_a_bit", { SIM_FAULT_FLIP, 1u << VDEV_READ, 0, 1 } },
+	{ "write_fails_once", { SIM_FAULT_EIO, WRITES, 0, 1 } },
+	{ "writes_fail", { SIM_FAULT_EIO, WRITES, 0, FOREVER } },
+	{ "write_finds_no_space_once", { SIM_FAULT_ENOSPC, WRITES, 0, 1 } },
+	{ "writes_find_no_space", { SIM_FAULT_ENOSPC, WRITES, 0, FOREVER } },
+	{ "allocation_fails", { SIM_FAULT_ENOSPC, 1u << VDEV_ALLOCATE, 0, FOREVER } },
+	{ "punch_fails", { SIM_FAULT_EIO, 1u << VDEV_PUNCH, 0, FOREVER } },
+	{ "flush_fails_once", { SIM_FAULT_FLUSH, 1u << VDEV_FLUSH, 0, 1 } },
+	{ "flushes_fail", { SIM_FAULT_FLUSH, 1u << VDEV_FLUSH, 0, FOREVER } },
+	{ "write_is_lost", { SIM_FAULT_LOST, WRITES, 0, 1 } },
+	{ "write_is_misdirected", { SIM_FAULT_MISDIRECT, WRITES, 0, 1 } },
+};
+
+static void damage_says(const struct task *task)
+{
+	const struct outcome *out = task->plan.outcome;
+	bool good = !out->nlost && !out->nresurrected && !out->nother;
+
+	sums.tests_failed += !good;
+	printf("%s crash_%s seed %llu: %llu cases: %llu right, %llu with unreadable sectors, "
+	       "%llu read-only, %llu refused\n",
+	       good ? "ok" : "FAIL", task->name, (unsigned long long)task->plan.seed,
+	       (unsigned long long)out->npoints, (unsigned long long)out->nright,
+	       (unsigned long long)out->nbad, (unsigned long long)out->nread_only,
+	       (unsigned long long)out->nrefused);
+	if (!good)
+		printf("    %s\n", out->text);
+}
+
+static struct task damage_task(const struct settings *settings, const char *name, uint64_t seed,
+			       uint64_t budget, void (*run)(struct plan *plan))
+{
+	struct task task = { .plan = plan_of(&fault_profile, seed, budget),
+			     .run = run,
+			     .name = name,
+			     .timeout_s = 600 };
+
+	task.plan.mutant = settings->mutant;
+	return task;
+}
+
+/* Tasks for all rows; budget: cases of each, percent of the flips. */
+static unsigned int damage_tasks(const struct settings *settings, struct task *tasks, uint64_t seed,
+				 uint64_t cases, uint64_t percent)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(fault_rows); i++) {
+		tasks[n] = damage_task(settings, fault_rows[i].name, seed, cases, faults_run);
+		tasks[n++].plan.fault = fault_rows[i].fault;
+	}
+	tasks[n++] = damage_task(settings, "flips_of_closed", seed, percent, flips_run);
+	tasks[n] = damage_task(settings, "flips_of_crashed", seed, percent, flips_run);
+	tasks[n++].plan.fault.count = 1;
+	return n;
+}
+
+static int run_faults(const struct settings *settings, uint64_t seeds, uint64_t cases,
+		      uint64_t percent)
+{
+	struct task tasks[ARRAY_LEN(fault_rows) + 2];
+
+	if (settings->fault.kind) {
+		tasks[0] = damage_task(settings, "fault", settings->seed, SIM_NEVER, faults_run);
+		tasks[0].plan.fault = settings->fault;
+		runner_run(tasks, 1, 1, damage_says);
+		return sums.tests_failed > 0;
+	}
+	for (uint64_t s = 0; s < seeds; s++)
+		runner_run(tasks, damage_tasks(settings, tasks, settings->seed + s, cases, percent),
+			   2, damage_says);
+	return sums.tests_failed > 0;
+}
+
+/* ---- long runs ---- */
+
+static void soak_says(const struct task *task)
+{
+	const struct outcome *out = task->plan.outcome;
+	bool good = !out->nlost && !out->nresurrected && !out->nother;
+
+	sums.tests_failed += !good;
+	printf("%s crash_%s seed %llu: %llu MiB in %llu lives, %llu checks\n", good ? "ok" : "FAIL",
+	       task->name, (unsigned long long)task->plan.seed,
+	       (unsigned long long)out->nbytes >> 20, (unsigned long long)out->nlives,
+	       (unsigned long long)out->nchecks);
+	if (!good)
+		printf("    %s\n", out->text);
+}
+
+static int run_soak(const struct settings *settings, uint64_t seconds)
+{
+	struct task tasks[8];
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < nsoak_profiles; i++) {
+		if (settings->profile && strcmp(settings->profile, soak_profiles[i].name))
+			continue;
+		tasks[n] = (struct task){ .plan = plan_of(&soak_profiles[i], settings->seed, 0),
+					  .run = soak_run,
+					  .name = soak_profiles[i].name,
+					  .timeout_s = (unsigned int)seconds + 120 };
+		tasks[n].plan.mutant = settings->mutant;
+		tasks[n++].plan.seconds = seconds;
+	}
+	runner_run(tasks, n, 2, soak_says);
+	return sums.tests_failed > 0;
+}
+
 /* ---- mutants ---- */
 
 static struct {
@@ -158,13 +281,12 @@ static bool named_in(const char *names, const char *name)
 	return false;
 }
 
-/* The profiles named for it first, some seeds of each, then all. */
-static bool hunt_mutant(const struct settings *settings, uint32_t mutant)
+/* Crash points: the profiles named for it first, some seeds of each, then all. */
+static bool hunt_by_crashes(const struct settings *settings, uint32_t mutant)
 {
 	struct task tasks[2];
 	unsigned int n = 0;
 
-	memset(&hunt, 0, sizeof(hunt));
 	for (uint64_t seed = 0; seed < 12 && !hunt.killed; seed++) {
 		for (unsigned int i = 0; i < nprofiles && !hunt.killed; i++) {
 			bool first = named_in(mutant_rows[mutant].profiles, profiles[i].name);
@@ -189,6 +311,27 @@ static bool hunt_mutant(const struct settings *settings, uint32_t mutant)
 	if (n > 0 && !hunt.killed)
 		runner_run(tasks, n, 2, mutant_says);
 	return hunt.killed;
+}
+
+/* Faults and flips. */
+static bool hunt_by_damage(const struct settings *settings, uint32_t mutant)
+{
+	struct task tasks[ARRAY_LEN(fault_rows) + 2];
+	struct settings own = *settings;
+
+	own.mutant = mutant;
+	for (uint64_t seed = 0; seed < 3 && !hunt.killed; seed++)
+		runner_run(tasks, damage_tasks(&own, tasks, settings->seed + seed, 200, 30), 2,
+			   mutant_says);
+	return hunt.killed;
+}
+
+static bool hunt_mutant(const struct settings *settings, uint32_t mutant)
+{
+	memset(&hunt, 0, sizeof(hunt));
+	if (mutant_rows[mutant].by_damage)
+		return hunt_by_damage(settings, mutant) || hunt_by_crashes(settings, mutant);
+	return hunt_by_crashes(settings, mutant) || hunt_by_damage(settings, mutant);
 }
 
 static int run_mutants(const struct settings *settings)
@@ -235,6 +378,18 @@ static uint64_t number(char **argv, int argc, int *i)
 	return n;
 }
 
+/* As a failure prints it: KIND.OPERATIONS.NTH.COUNT */
+static void parse_fault(struct sim_fault *fault, const char *text)
+{
+	unsigned int kind;
+
+	if (sscanf(text, "%u.%u.%u.%u", &kind, &fault->ops, &fault->first, &fault->count) != 4) {
+		fprintf(stderr, "%s is not a fault (KIND.OPERATIONS.NTH.COUNT)\n", text);
+		exit(2);
+	}
+	fault->kind = (enum sim_fault_kind)kind;
+}
+
 static void parse(struct settings *settings, int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
@@ -249,6 +404,14 @@ static void parse(struct settings *settings, int argc, char **argv)
 			settings->point = value(argv, argc, &i);
 		} else if (!strcmp(argv[i], "--mutants")) {
 			settings->mutants = true;
+		} else if (!strcmp(argv[i], "--faults")) {
+			settings->faults = true;
+		} else if (!strcmp(argv[i], "--fault")) {
+			parse_fault(&settings->fault, value(argv, argc, &i));
+		} else if (!strcmp(argv[i], "--soak")) {
+			settings->soak = true;
+		} else if (!strcmp(argv[i], "--seconds")) {
+			settings->seconds = number(argv, argc, &i);
 		} else if (!strcmp(argv[i], "--mutant")) {
 			settings->mutant = mutant_by_name(value(argv, argc, &i));
 			if (!settings->mutant) {
@@ -265,12 +428,20 @@ static void parse(struct settings *settings, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct settings settings = { .points = 2000, .seed = 1 };
+	struct settings settings = { .points = 2000, .seed = 1, .seconds = 20 };
 
 	parse(&settings, argc, argv);
 	if (settings.point && settings.profile)
 		return run_point(&settings);
 	if (settings.mutants)
 		return run_mutants(&settings);
+	if (settings.faults)
+		return run_faults(&settings, 4, SIM_NEVER, 0);
+	if (settings.soak)
+		return run_soak(&settings, settings.seconds);
+	if (!settings.points_given && !settings.profile) {
+		run_faults(&settings, 1, 20, 5);
+		run_soak(&settings, 3);
+	}
 	return run_workloads(&settings);
 }

@@ -5,6 +5,7 @@
 #ifndef TESTS_CRASH_MUTANTS_H
 #define TESTS_CRASH_MUTANTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "backing/volume/mutant.h"
@@ -12,6 +13,7 @@
 struct mutant_row {
 	const char *name;
 	const char *profiles; /* tried first, separated by spaces; "": all */
+	bool by_damage;	      /* faults and flips are tried first */
 };
 
 extern const struct mutant_row mutant_rows[MUTANT_COUNT];

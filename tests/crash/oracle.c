@@ -191,12 +191,32 @@ bool oracle_may_read(const struct oracle_volume *volume, uint32_t lba, uint32_t 
 
 /* ---- after a crash ---- */
 
+/* In a model: this version, or zeros by a hint that was perhaps not taken. */
+#define OR_ZEROS (1u << 31)
+
+static void apply_sector(uint32_t *sector, const struct oracle_op *op)
+{
+	if (!op->optional)
+		*sector = op->version;
+	else if (*sector)
+		*sector |= OR_ZEROS;
+}
+
 static void apply(uint32_t *sectors, const struct oracle_op *op)
 {
 	if (op->excluded)
 		return;
 	for (uint32_t i = 0; i < op->n; i++)
-		sectors[op->lba + i] = op->version;
+		apply_sector(&sectors[op->lba + i], op);
+}
+
+static bool differs(const struct oracle *oracle, uint32_t model, uint32_t observed)
+{
+	if (observed == ORACLE_BAD)
+		return !oracle->bad_allowed;
+	if (model & OR_ZEROS && !observed)
+		return false;
+	return (model & ~OR_ZEROS) != observed;
 }
 
 static void volume_advance(struct oracle_volume *volume, uint32_t event)
@@ -237,23 +257,23 @@ static bool partial(const struct oracle *oracle, const struct oracle_op *op, con
 {
 	uint32_t n = 0;
 
-	if (op->n <= oracle->atomic_sectors && !op->optional)
+	if (op->n <= oracle->atomic_sectors)
 		return false;
 	for (uint32_t i = op->lba; i < op->lba + op->n; i++)
-		n += observed[i] != model[i] && observed[i] == op->version;
+		n += differs(oracle, model[i], observed[i]) && observed[i] == op->version;
 	return n == ndiffer;
 }
 
 /* The first sector at which the best prefix differs, and what that means. */
-static void explain(const struct oracle_volume *volume, const uint32_t *model,
-		    const uint32_t *observed, uint32_t nsectors, uint32_t kept,
-		    struct oracle_verdict *verdict)
+static void explain(const struct oracle *oracle, const struct oracle_volume *volume,
+		    const uint32_t *model, const uint32_t *observed, uint32_t nsectors,
+		    uint32_t kept, struct oracle_verdict *verdict)
 {
 	for (uint32_t lba = 0; lba < nsectors; lba++) {
 		const char *what = "older or newer than its prefix";
 		bool known = observed[lba] == volume->base[lba];
 
-		if (observed[lba] == model[lba])
+		if (!differs(oracle, model[lba], observed[lba]))
 			continue;
 		for (uint32_t i = 0; i < volume->nops && !known; i++)
 			known = volume->ops[i].version == observed[lba];
@@ -276,25 +296,26 @@ static void explain(const struct oracle_volume *volume, const uint32_t *model,
 	}
 }
 
-static uint32_t count_differing(const uint32_t *a, const uint32_t *b, uint32_t n)
+static uint32_t count_differing(const struct oracle *oracle, const uint32_t *model,
+				const uint32_t *observed, uint32_t n)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		count += a[i] != b[i];
+		count += differs(oracle, model[i], observed[i]);
 	return count;
 }
 
 /* Applies an op to the model and says how many sectors differ now. */
-static uint32_t step(uint32_t *model, const struct oracle_op *op, const uint32_t *observed,
-		     uint32_t ndiffer)
+static uint32_t step(const struct oracle *oracle, uint32_t *model, const struct oracle_op *op,
+		     const uint32_t *observed, uint32_t ndiffer)
 {
 	if (op->excluded)
 		return ndiffer;
 	for (uint32_t i = op->lba; i < op->lba + op->n; i++) {
-		ndiffer -= model[i] != observed[i];
-		model[i] = op->version;
-		ndiffer += model[i] != observed[i];
+		ndiffer -= differs(oracle, model[i], observed[i]);
+		apply_sector(&model[i], op);
+		ndiffer += differs(oracle, model[i], observed[i]);
 	}
 	return ndiffer;
 }
@@ -309,7 +330,7 @@ bool oracle_judge(const struct oracle *oracle, const struct oracle_volume *volum
 	bool right = false;
 
 	memcpy(model, from, nobserved * sizeof(uint32_t));
-	ndiffer = least = count_differing(model, observed, nobserved);
+	ndiffer = least = count_differing(oracle, model, observed, nobserved);
 	for (;;) {
 		const struct oracle_op *next = &volume->ops[k];
 		bool more = k < volume->nops && next->submitted < event;
@@ -325,7 +346,7 @@ bool oracle_judge(const struct oracle *oracle, const struct oracle_volume *volum
 		}
 		if (!more)
 			break;
-		ndiffer = step(model, next, observed, ndiffer);
+		ndiffer = step(oracle, model, next, observed, ndiffer);
 		k++;
 	}
 	*nkept = k;
@@ -333,7 +354,7 @@ bool oracle_judge(const struct oracle *oracle, const struct oracle_volume *volum
 		memcpy(model, from, nobserved * sizeof(uint32_t));
 		for (uint32_t i = volume->nsettled; i < best; i++)
 			apply(model, &volume->ops[i]);
-		explain(volume, model, observed, nobserved, best, verdict);
+		explain(oracle, volume, model, observed, nobserved, best, verdict);
 	}
 	free(model);
 	return right;

@@ -64,6 +64,7 @@ struct oracle {
 	struct oracle_volume *volumes[ORACLE_VOLUMES_MAX]; /* NULL: none */
 	uint32_t next_version, next_tag;
 	uint32_t atomic_sectors;
+	bool bad_allowed; /* damage was done: what cannot be read is right */
 };
 
 struct oracle *oracle_create(uint32_t atomic_sectors);

@@ -23,11 +23,17 @@ struct profile {
 	uint8_t aligned; /* percent of writes that are of whole 4 KiB */
 	uint8_t lives;	 /* crashes during recoveries, and how deep; 0: the default */
 	uint8_t share;	 /* of the points */
+	bool full;	 /* it runs at the limit: ENOSPC is an answer, trims are hints */
 	uint8_t nvolumes;
 	struct volume_settings volumes[PROFILE_VOLUMES_MAX];
 };
 
+/* The crash points'. */
 extern const struct profile profiles[];
 extern const unsigned int nprofiles;
+/* Of faults and flips; of long runs. */
+extern const struct profile fault_profile;
+extern const struct profile soak_profiles[];
+extern const unsigned int nsoak_profiles;
 
 #endif

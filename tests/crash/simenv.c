@@ -208,8 +208,10 @@ static int finish_change(struct sim *sim, struct sim_op *op)
 		moved.off = (moved.off + (rng_one_in(&sim->rng, 2) ? 256u << 10 : IMAGE_PAGE)) %
 			    (sim->image->len - moved.len);
 		moved.off -= moved.off % IMAGE_PAGE;
-		if (moved.kind != SIM_GROW)
+		if (moved.kind == SIM_WRITE) {
 			sim_apply(sim->image, &moved, NULL);
+			sim->misdirected = moved;
+		}
 		return 0;
 	default: break;
 	}

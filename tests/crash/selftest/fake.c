@@ -54,6 +54,8 @@ struct pool {
 	struct venv *env;
 	uint32_t mutant, incarnation;
 	uint64_t seq, prev, off; /* of the next record */
+	uint32_t newest;	 /* incarnation that a superblock has */
+	uint64_t end;		 /* last record of those before it */
 	uint64_t durable;	 /* all up to it */
 	struct volume *volumes[VOLUMES_MAX];
 	uint32_t next_volume;
@@ -97,7 +99,8 @@ static int io_wait(struct venv *env, uint8_t op, uint64_t off, void *buf, size_t
 	return -out.io.err;
 }
 
-static int super_write(struct venv *env, uint32_t incarnation, bool flush)
+/* end: the last record of the incarnations before. */
+static int super_write(struct venv *env, uint32_t incarnation, uint64_t end, bool flush)
 {
 	struct rec *rec = aligned_alloc(BLOCK, BLOCK);
 	int rc;
@@ -105,13 +108,14 @@ static int super_write(struct venv *env, uint32_t incarnation, bool flush)
 	memset(rec, 0, BLOCK);
 	le32_put(&rec->magic, MAGIC);
 	le32_put(&rec->incarnation, incarnation);
+	le64_put(&rec->seq, end);
 	le64_put(&rec->sum, sum_of(rec, BLOCK, 1));
 	rc = io_wait(env, VDEV_WRITE, incarnation % 2 * BLOCK, rec, BLOCK);
 	free(rec);
 	return rc || !flush ? rc : io_wait(env, VDEV_FLUSH, 0, NULL, 0);
 }
 
-static uint32_t super_read(struct venv *env)
+static uint32_t super_read(struct venv *env, uint64_t *end)
 {
 	struct rec *rec = aligned_alloc(BLOCK, BLOCK);
 	uint32_t best = 0;
@@ -124,8 +128,10 @@ static uint32_t super_read(struct venv *env)
 		sum = le64_get(&rec->sum);
 		le64_put(&rec->sum, 0);
 		if (le32_get(&rec->magic) == MAGIC && sum == sum_of(rec, BLOCK, 1) &&
-		    le32_get(&rec->incarnation) > best)
+		    le32_get(&rec->incarnation) > best) {
 			best = le32_get(&rec->incarnation);
+			*end = le64_get(&rec->seq);
+		}
 	}
 	free(rec);
 	return best;
@@ -134,7 +140,7 @@ static uint32_t super_read(struct venv *env)
 int pool_create(struct venv *env, const struct pool_create_args *args, bool force, struct err *err)
 {
 	(void)args, (void)force, (void)err;
-	return super_write(env, 1, true);
+	return super_write(env, 1, 0, true);
 }
 
 /* ---- what a record does ---- */
@@ -203,6 +209,9 @@ static bool rec_read(struct pool *pool, struct rec *rec, uint8_t **data)
 	    le64_get(&rec->seq) != pool->seq || le64_get(&rec->prev) != pool->prev ||
 	    le32_get(&rec->incarnation) < pool->incarnation)
 		return false;
+	if (pool->seq > pool->end && le32_get(&rec->incarnation) < pool->newest &&
+	    !mutant(pool, MUTANT_NO_END) && !mutant(pool, MUTANT_NO_INCARNATION))
+		return false;
 	*data = aligned_alloc(BLOCK, len + BLOCK);
 	if (len && io_wait(pool->env, VDEV_READ, pool->off + BLOCK, *data, len))
 		return false;
@@ -236,13 +245,19 @@ int pool_open(struct venv *env, const struct pool_open_args *args, struct pool *
 	      struct err *err)
 {
 	struct pool *pool = calloc(1, sizeof(*pool));
-	uint32_t incarnation = super_read(env);
+	uint64_t end = 0;
+	uint32_t incarnation = super_read(env, &end);
 
 	if (!incarnation) {
 		free(pool);
 		return err_set(err, EINVAL, "no superblock");
 	}
-	*pool = (struct pool){ .env = env, .mutant = args->mutant, .seq = 1, .off = LOG_START };
+	*pool = (struct pool){ .env = env,
+			       .mutant = args->mutant,
+			       .seq = 1,
+			       .off = LOG_START,
+			       .newest = incarnation,
+			       .end = end };
 	list_init(&pool->writing);
 	list_init(&pool->finished);
 	list_init(&pool->waiting);
@@ -250,7 +265,7 @@ int pool_open(struct venv *env, const struct pool_open_args *args, struct pool *
 	pool->durable = pool->seq - 1;
 	if (!mutant(pool, MUTANT_NO_INCARNATION))
 		pool->incarnation = incarnation + 1;
-	super_write(env, pool->incarnation + !pool->incarnation,
+	super_write(env, pool->incarnation + !pool->incarnation, pool->seq - 1,
 		    !mutant(pool, MUTANT_BUMP_UNFLUSHED));
 	*out = pool;
 	return 0;

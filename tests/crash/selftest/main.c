@@ -75,5 +75,6 @@ int main(void)
 	failed += broken_store_is_noticed("sync", MUTANT_DURABLE_LATE);
 	failed += broken_store_is_noticed("sync", MUTANT_PAYLOAD_UNVERIFIED);
 	failed += broken_store_is_noticed("hot", MUTANT_NO_INCARNATION);
+	failed += broken_store_is_noticed("buffered", MUTANT_NO_END);
 	return failed > 0;
 }
