@@ -23,8 +23,8 @@ static bool entry_valid(const struct vf_entry *entry, const struct vf_geometry *
 	/* REF and THROUGH have feature bits, which this program does not know. */
 	if (entry->flags & ~(VF_ENTRY_HOLE | VF_ENTRY_SPLIT))
 		return false;
-	if (entry->nsectors > VF_REGION_SECTORS - entry->start ||
-	    entry->nsectors > VF_REGION_SECTORS - entry->off)
+	/* A record lies in its region whole, so nor does its first sector precede it. */
+	if (entry->nsectors > VF_REGION_SECTORS - entry->start || entry->off > entry->start)
 		return false;
 	if (entry->flags & VF_ENTRY_HOLE)
 		return entry->flags == VF_ENTRY_HOLE && entry->addr == 0 && entry->stored == 0 &&

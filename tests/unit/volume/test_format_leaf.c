@@ -89,7 +89,7 @@ static void leaf_entries_end_with_region_and_record(void)
 	CU_ASSERT(!valid());
 	entries[2].nsectors = 2033;
 	CU_ASSERT(!valid());
-	entries[0].off = 2041;
+	entries[0].off = 1; /* the record would begin before the region */
 	CU_ASSERT(!valid());
 	/* A raw record of 4 KiB has eight sectors, no more. */
 	entries[3].off = 1;
