@@ -54,7 +54,7 @@ say = $(if $(V),,@echo "  $(1) $(2)";)
 
 all: libs $(BUILD)/quintain
 libs: $(call archives,target)
-.PHONY: all libs run test deps install clean check format docs fuzz test-guest test-crash test-threads tests fuzzers FORCE
+.PHONY: all libs run test deps install clean check format docs fuzz test-guest test-crash bench-engine test-threads tests fuzzers FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -105,7 +105,10 @@ crash_bed = $(call objects,$(filter-out %/main.c,$(wildcard tests/crash/*.c)))
 $(BUILD)/tests/crash/suite: $(call objects,tests/crash/main.c) $(crash_bed) $(call archives,volume)
 $(BUILD)/tests/crash/selftest/suite: $(call objects,$(wildcard tests/crash/selftest/*.c)) $(crash_bed) \
 		$(call archives,compress)
-$(sort $(programs) $(crash)):
+# Figures of the volume engine alone.
+engine_bench = $(BUILD)/tests/bench/engine
+$(engine_bench): $(call objects,$(wildcard tests/bench/*.c)) $(call archives,volume)
+$(sort $(programs) $(crash) $(engine_bench)):
 	@mkdir -p $(@D)
 	$(call say,LD,$@) $(link) -o $@ $^ $(LIBS) -lcunit
 
@@ -149,6 +152,10 @@ fuzz:
 	@$(MAKE) --no-print-directory $(jobs) BUILD=$(BUILD)/fuzz CC=clang FUZZ=1 \
 		SANITIZE=fuzzer-no-link,address,undefined fuzzers
 	@BUILD=$(BUILD)/fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(notdir $(fuzzer))
+
+bench-engine: deps
+	@$(MAKE) --no-print-directory $(jobs) $(engine_bench)
+	@for b in cpu amplification map recovery; do $(engine_bench) $$b || exit 1; done
 
 test-crash: deps
 	@$(MAKE) --no-print-directory $(jobs) $(crash)
