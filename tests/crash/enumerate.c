@@ -272,6 +272,21 @@ static bool opened_writable(struct recording *rec, struct life *life)
 	return !info.read_only;
 }
 
+/* Nothing but superblocks is written before a flush has made the new incarnation
+ * and the end of the former one durable. */
+static bool bumped_first(struct recording *rec, const struct sim *sim)
+{
+	for (size_t i = 0; i < sim->nchanges; i++) {
+		if (sim->changes[i].off < HEAL_FROM)
+			continue;
+		if (sim->nflushed && sim->flushed[0] < sim->changes[i].submitted)
+			return true;
+		report(rec, NULL, "a write precedes the durable end of the former incarnation");
+		return false;
+	}
+	return true;
+}
+
 /* The life after a crash; true: it may be enumerated (its pool is closed). */
 static bool live_on(struct recording *rec, struct life *life, uint32_t end, bool last,
 		    struct rng *rng)
@@ -283,6 +298,8 @@ static bool live_on(struct recording *rec, struct life *life, uint32_t end, bool
 	if (!opened_writable(rec, life))
 		return false;
 	life->opened = sim_event(&life->sim);
+	if (!bumped_first(rec, &life->sim))
+		return false;
 	life->oracle = life_verify(life, rec->oracle, end, &verdict);
 	if (!life->oracle) {
 		report(rec, &verdict, verdict.text);

@@ -4,18 +4,9 @@
 
 #include "backing/volume/format.h"
 #include "tests/crash/damage.h"
+#include "tests/crash/locate.h"
 
-/* What a block begins with, for the report. */
-static const char *kind_of(const struct image *image, uint64_t off)
-{
-	static const char *const names[] = { "payload", "super", "segment", "group",  "footer",
-					     "root",	"dir",	 "leaf",    "segtab", "volume" };
-	const struct vf_head *head = (const struct vf_head *)(image->mem + off);
-
-	if (le32_get(&head->magic) != VF_MAGIC || head->type >= sizeof(names) / sizeof(names[0]))
-		return names[0];
-	return names[head->type];
-}
+#define SEGMENT_LEN (256u << 10)
 
 static bool empty(const struct image *image, uint64_t off)
 {
@@ -32,26 +23,40 @@ static void fail(struct plan *plan, const char *text)
 			 plan->outcome->where, text);
 }
 
-/* One bit cannot take more than the records of a leaf with it: two regions'
- * worth is not exact, all of the pool neither. */
-static void judge_bad(struct plan *plan, struct life *life, const struct oracle *oracle)
+/* Sectors of the volume that cannot be read: of the record that was hit alone,
+ * or, where a page of the map was hit, of no more than a region. */
+static uint64_t judge_volume(struct plan *plan, struct life *life,
+			     const struct oracle_volume *volume, const struct place *place)
+{
+	uint32_t *observed = calloc(volume->sectors_max, sizeof(*observed));
+	uint64_t nbad = 0;
+	struct volume_info info;
+	uint32_t n;
+
+	if (!observed)
+		sim_fail("no memory");
+	volume_info(volume_find(life->pool, volume->name), &info);
+	n = life_observe(life, volume, observed);
+	for (uint32_t lba = 0; lba < n; lba++) {
+		if (observed[lba] != ORACLE_BAD)
+			continue;
+		nbad++;
+		if (place->record && (place->volume != info.id || lba < place->lba ||
+				      lba - place->lba >= place->nsectors))
+			fail(plan, "a sector of another record cannot be read");
+	}
+	free(observed);
+	return nbad;
+}
+
+static void judge_bad(struct plan *plan, struct life *life, const struct oracle *oracle,
+		      const struct place *place)
 {
 	uint64_t nbad = 0;
 
-	for (size_t i = 0; i < ORACLE_VOLUMES_MAX; i++) {
-		const struct oracle_volume *volume = oracle->volumes[i];
-		uint32_t *observed, n;
-
-		if (!volume)
-			continue;
-		observed = calloc(volume->sectors_max, sizeof(*observed));
-		if (!observed)
-			sim_fail("no memory");
-		n = life_observe(life, volume, observed);
-		for (uint32_t lba = 0; lba < n; lba++)
-			nbad += observed[lba] == ORACLE_BAD;
-		free(observed);
-	}
+	for (size_t i = 0; i < ORACLE_VOLUMES_MAX; i++)
+		if (oracle->volumes[i])
+			nbad += judge_volume(plan, life, oracle->volumes[i], place);
 	plan->outcome->nbad += nbad > 0;
 	plan->outcome->nright += nbad == 0;
 	if (nbad > VF_REGION_SECTORS)
@@ -61,6 +66,7 @@ static void judge_bad(struct plan *plan, struct life *life, const struct oracle 
 static void run_flip(struct plan *plan, struct image *image, struct oracle *oracle, uint64_t off,
 		     uint8_t bit)
 {
+	struct place place = locate(image, SEGMENT_LEN, off);
 	uint8_t byte = image->mem[off] ^ (uint8_t)(1u << bit);
 	struct oracle_verdict verdict;
 	struct pool_info info;
@@ -86,7 +92,7 @@ static void run_flip(struct plan *plan, struct image *image, struct oracle *orac
 		else if (!after && !(info.read_only && !strstr(verdict.text, "never written")))
 			fail(plan, verdict.text);
 		else if (after && !info.read_only)
-			judge_bad(plan, &life, oracle);
+			judge_bad(plan, &life, oracle, &place);
 		oracle_destroy(after);
 	}
 	life_abandon(&life);
@@ -113,9 +119,9 @@ void flips_run(struct plan *plan)
 			if (plan->budget && rng_below(&rng, 100) >= plan->budget)
 				continue;
 			snprintf(out->where, sizeof(out->where),
-				 "flip seed %llu: bit %u of byte %llu, a block of kind %s",
+				 "flip seed %llu: bit %u of byte %llu, in %s",
 				 (unsigned long long)plan->seed, bit, (unsigned long long)off,
-				 kind_of(&image, page));
+				 locate(&image, SEGMENT_LEN, off).kind);
 			snprintf(sim_where, sizeof(sim_where), "%s", out->where);
 			run_flip(plan, &image, oracle, off, bit);
 			out->npoints++;

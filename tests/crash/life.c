@@ -320,6 +320,23 @@ static void control(struct life *life)
 
 /* ---- the workload ---- */
 
+/* What a pool says of itself is never less than before, nor more than it may. */
+static void watch(struct life *life)
+{
+	struct pool_info info;
+
+	pool_info(life->pool, &info);
+	if (info.durable_seq < life->durable_seq)
+		life_fail(life, "durable_seq fell from %llu to %llu",
+			  (unsigned long long)life->durable_seq,
+			  (unsigned long long)info.durable_seq);
+	life->durable_seq = info.durable_seq;
+	if (info.memory_max > POOL_MEMORY_MIN)
+		life_fail(life, "%llu bytes of memory in use", (unsigned long long)info.memory_max);
+	if (info.read_only && !life->errors_allowed)
+		life_fail(life, "read-only: %s", info.why_read_only);
+}
+
 void life_drain(struct life *life)
 {
 	while (life->nbusy > 0)
@@ -436,7 +453,8 @@ void life_run(struct life *life, uint32_t nops, bool retry)
 				sim_fail("%u requests are not answered and nothing is to come",
 					 life->nbusy);
 		operate(life);
-		nops--;
+		if (nops-- % 8 == 0)
+			watch(life);
 	}
 }
 

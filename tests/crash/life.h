@@ -39,7 +39,8 @@ struct life {
 	bool errors_allowed;
 	uint32_t nerrors, nrefused; /* requests that ended so; ENOSPC and EROFS */
 	uint32_t nretried;
-	char failure[512]; /* "": none; what was read and is not right */
+	uint64_t durable_seq; /* that the pool said last */
+	char failure[512];    /* "": none; what was read and is not right */
 };
 
 /* The device and seed of a life; the oracle is the life's own from now on. */
