@@ -329,7 +329,7 @@ static bool hunt_by_damage(const struct settings *settings, uint32_t mutant)
 static bool hunt_mutant(const struct settings *settings, uint32_t mutant)
 {
 	memset(&hunt, 0, sizeof(hunt));
-	if (mutant_rows[mutant].by_damage)
+	if (named_in(mutant_rows[mutant].profiles, "damage"))
 		return hunt_by_damage(settings, mutant) || hunt_by_crashes(settings, mutant);
 	return hunt_by_crashes(settings, mutant) || hunt_by_damage(settings, mutant);
 }

@@ -29,14 +29,14 @@ const struct mutant_row mutant_rows[MUTANT_COUNT] = {
 	[MUTANT_BUMP_UNFLUSHED]	    = { "bump_unflushed", "hot script sync" },
 	[MUTANT_PAYLOAD_UNVERIFIED] = { "payload_unverified", "large buffered sync" },
 	[MUTANT_NO_CHAIN]	    = { "no_chain", "hot script sync" },
-	[MUTANT_TRUNCATE_DAMAGE]    = { "truncate_damage", "script", true },
+	[MUTANT_TRUNCATE_DAMAGE]    = { "truncate_damage", "damage script" },
 	[MUTANT_PUNCH_EARLY]	    = { "punch_early", "cleaning checkpoints" },
-	[MUTANT_READ_UNVERIFIED]    = { "read_unverified", "script", true },
-	[MUTANT_MOVE_UNVERIFIED]    = { "move_unverified", "cleaning", true },
+	[MUTANT_READ_UNVERIFIED]    = { "read_unverified", "damage script" },
+	[MUTANT_MOVE_UNVERIFIED]    = { "move_unverified", "damage cleaning" },
 	[MUTANT_MOVE_BY_ADDRESS]    = { "move_by_address", "cleaning slices" },
 	[MUTANT_SPLIT_FREES]	    = { "split_frees", "slices trims" },
 	[MUTANT_RANGE_HIDES_ALL]    = { "range_hides_all", "trims" },
-	[MUTANT_RETRY_FLUSH]	    = { "retry_flush", "sync", true },
+	[MUTANT_RETRY_FLUSH]	    = { "retry_flush", "damage sync" },
 	[MUTANT_VOLOP_EARLY]	    = { "volop_early", "volumes" },
 };
 /* clang-format on */

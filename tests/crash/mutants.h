@@ -5,15 +5,13 @@
 #ifndef TESTS_CRASH_MUTANTS_H
 #define TESTS_CRASH_MUTANTS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "backing/volume/mutant.h"
 
 struct mutant_row {
 	const char *name;
-	const char *profiles; /* tried first, separated by spaces; "": all */
-	bool by_damage;	      /* faults and flips are tried first */
+	const char *profiles; /* tried first, separated by spaces; damage: faults and flips */
 };
 
 extern const struct mutant_row mutant_rows[MUTANT_COUNT];
