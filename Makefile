@@ -104,7 +104,7 @@ $(BUILD)/tests/pdu/suite: $(call objects,$(wildcard tests/pdu/*.c) $(helpers)) $
 crash_bed = $(call objects,$(filter-out %/main.c,$(wildcard tests/crash/*.c)))
 $(BUILD)/tests/crash/suite: $(call objects,tests/crash/main.c) $(crash_bed) $(call archives,volume)
 $(BUILD)/tests/crash/selftest/suite: $(call objects,$(wildcard tests/crash/selftest/*.c)) $(crash_bed) \
-		$(call archives,compress)
+		$(call archives,volume)
 # Figures of the volume engine alone.
 engine_bench = $(BUILD)/tests/bench/engine
 $(engine_bench): $(call objects,$(wildcard tests/bench/*.c)) $(call archives,volume)
