@@ -13,6 +13,7 @@
 
 #define OVERLAY_PERCENT 35u /* of the pool's memory */
 #define OVERLAY_FULL	85u /* percent of the share: nothing more is admitted */
+#define OVERLAY_PRESSED 60u /* percent: merges begin */
 /* Address space beyond the share, for a replay whose pool had more memory. */
 #define OVERLAY_SPACE (1ull << 30)
 #define BLOCK_SHIFT   8 /* three deltas */
@@ -103,26 +104,19 @@ static bool regions_full(const struct pool *pool)
 	return regions_memory(pool) > pool->regions->share / 100 * OVERLAY_FULL;
 }
 
-struct region *region_get(struct pool *pool, struct volume *volume, uint64_t index)
+struct region *region_need(struct pool *pool, struct volume *volume, uint64_t index)
 {
 	struct regions *regions = pool->regions;
 	struct region *region = region_find(pool, volume, index);
 	struct region_page *page;
 
-	if (!pool->recovering && regions_full(pool)) {
-		regions->refused = true;
-		merger_kick(pool);
-		return NULL;
-	}
 	if (region)
 		return region;
 	page = page_get(regions, volume, index / VF_FANOUT);
 	region = page ? slab_get(regions->slab) : NULL;
 	if (!region) {
-		assert(!pool->recovering);
 		if (page)
 			page_put(regions, page);
-		regions->refused = true;
 		return NULL;
 	}
 	*region = (struct region){.volume = volume, .index = index, .page = page};
@@ -130,6 +124,20 @@ struct region *region_get(struct pool *pool, struct volume *volume, uint64_t ind
 	list_init(&region->dirty_link);
 	list_add_tail(&page->regions, &region->page_link);
 	list_add_head(bucket(regions->buckets, hash(regions, volume, index)), &region->hash_link);
+	return region;
+}
+
+struct region *region_get(struct pool *pool, struct volume *volume, uint64_t index)
+{
+	struct region *region = NULL;
+
+	if (pool->recovering || !regions_full(pool))
+		region = region_need(pool, volume, index);
+	if (!region) {
+		assert(!pool->recovering);
+		pool->regions->refused = true;
+		merger_kick(pool);
+	}
 	return region;
 }
 
@@ -342,6 +350,8 @@ void region_add(struct pool *pool, struct region *region, const struct delta *de
 		regions->ndirty++;
 		dirty_insert(regions, region);
 	}
+	if (regions_pressed(pool))
+		merger_kick(pool);
 }
 
 /* ---- merging ---- */
@@ -497,6 +507,19 @@ uint64_t regions_memory(const struct pool *pool)
 uint64_t regions_share(const struct pool *pool)
 {
 	return pool->regions->share;
+}
+
+bool regions_pressed(const struct pool *pool)
+{
+	return regions_memory(pool) > pool->regions->share / 100 * OVERLAY_PRESSED;
+}
+
+bool regions_have(const struct pool *pool, const struct volume *volume)
+{
+	for (uint32_t i = 0; i < pool->regions->npages; i++)
+		if (pool->regions->sample[i]->volume == volume)
+			return true;
+	return false;
 }
 
 struct region *regions_first(struct pool *pool)

@@ -60,6 +60,7 @@ struct region {
 	uint64_t charge; /* of its deltas, given back by its merge */
 	uint32_t holds; /* MOVEs to come (evacuate.c): it stays in memory */
 	bool merging;
+	bool damaged; /* its leaf cannot be read: it stays in the overlay */
 	bool fold; /* wants to be rewritten in full records */
 };
 
@@ -70,6 +71,8 @@ struct region *region_find(struct pool *pool, struct volume *volume, uint64_t in
 /* Makes it when it is not there; NULL: no room (the caller waits for merges;
  * stage_retry() is called when there is some).  In replay there is always room. */
 struct region *region_get(struct pool *pool, struct volume *volume, uint64_t index);
+/* The same for a merge, which needs room to make room; NULL: no memory at all. */
+struct region *region_need(struct pool *pool, struct volume *volume, uint64_t index);
 /* Frees it when it has nothing. */
 void region_put(struct pool *pool, struct region *region);
 
@@ -101,6 +104,10 @@ int region_names(struct pool *pool, struct volume *volume, uint64_t index, uint6
 uint64_t regions_oldest(const struct pool *pool);
 uint64_t regions_memory(const struct pool *pool);
 uint64_t regions_share(const struct pool *pool);
+/* Merges are to make room. */
+bool regions_pressed(const struct pool *pool);
+/* Is any region of the volume in memory? */
+bool regions_have(const struct pool *pool, const struct volume *volume);
 
 /* ---- for merge.c ---- */
 

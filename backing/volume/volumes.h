@@ -44,6 +44,8 @@ struct volume {
 
 int volumes_open(struct pool *pool, struct err *err);
 void volumes_close(struct pool *pool);
+/* Every one, those that are being deleted too; after NULL: the first. */
+struct volume *volumes_each(struct pool *pool, struct volume *after);
 struct volume *volume_by_id(struct pool *pool, uint32_t id);
 /* The tree of the volume table, for tree_touch(). */
 struct tree *volumes_tree(struct pool *pool);
