@@ -25,6 +25,8 @@ void checkpoint_change(struct pool *pool, uint64_t addr, uint32_t stored, bool b
 /* Replay positions of the newest and the older one. */
 uint64_t checkpoint_replay(const struct pool *pool);
 uint64_t checkpoint_older_replay(const struct pool *pool);
+/* Bytes of log that a recovery may have to read again, at most. */
+uint64_t checkpoint_window(const struct pool *pool);
 /* In a fiber: none runs, none begins (quiesce). */
 void checkpointer_stop(struct pool *pool);
 

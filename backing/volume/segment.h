@@ -61,10 +61,15 @@ void segment_unpin(struct pool *pool, uint32_t segno);
  */
 enum segment_use { SEGMENT_FOR_WRITES, SEGMENT_FOR_CLEANING, SEGMENT_FOR_MAP };
 uint32_t segment_take(struct pool *pool, enum vf_stream stream, enum segment_use use);
+/* An OPEN segment gets no more; seq: its newest (W) or log_seq(). */
+void segment_seal(struct pool *pool, uint32_t segno, uint64_t seq);
 bool segment_reusable(const struct pool *pool, uint32_t segno);
 uint64_t segments_reusable(const struct pool *pool); /* how many now */
 uint64_t segments_usable(const struct pool *pool);   /* all but those of superblocks */
 /* Segments that users' writes leave to cleaning, merges and checkpoints. */
+uint64_t segments_reserve(const struct pool *pool);
+/* Segments that users' writes may not count on: two replay windows and room to
+ * clean in; less in small pools. */
 uint64_t segments_reserve(const struct pool *pool);
 uint64_t segments_live_units(const struct pool *pool);
 uint64_t segments_map_units(const struct pool *pool); /* live in M */

@@ -1,0 +1,50 @@
+/*
+ * The segment table's insides, and its pages on disk.
+ *
+ * Purpose: what segment.c, segtab.c, checkpoint.c and recover.c share.  Others
+ * use segment.h.
+ */
+#ifndef BACKING_VOLUME_SEGTAB_H
+#define BACKING_VOLUME_SEGTAB_H
+
+#include "backing/volume/segment.h"
+#include "backing/volume/tree.h"
+
+struct segtab_page {
+	uint64_t applied_seq; /* as it was read; 0: never written */
+	bool dirty;
+};
+
+struct segments {
+	struct segment *table;
+	uint64_t n, usable;
+	struct segtab_page *pages;
+	uint64_t npages;
+	struct tree tree;
+	uint64_t *free_map; /* a bit for each reusable segment */
+	uint64_t nfree;
+	uint64_t hint; /* no bit is set in words before it */
+	uint64_t live_units, map_units;
+	bool changed; /* by a descriptor, since the checkpoint that was begun last */
+	bool wrong;   /* a count was found to be: nothing is reused */
+	struct fiber_queue waiting;
+};
+
+static inline uint64_t segtab_npages(uint64_t nsegments)
+{
+	return (nsegments + VF_SEGTAB_RECS - 1) / VF_SEGTAB_RECS;
+}
+
+/* The pool has n segments from now on; false: no memory. */
+bool segments_resize(struct pool *pool, uint64_t n);
+/* Replay positions changed: who is reusable is found anew. */
+void segments_recount(struct pool *pool);
+/* A count changes, whatever was applied. */
+void segment_count(struct pool *pool, uint32_t segno, int32_t units);
+void segment_dirty(struct pool *pool, uint32_t segno);
+
+/* In a fiber, from a checkpoint: writes the pages that changed, then the tree
+ * above them, as tree_checkpoint(). */
+int segtab_checkpoint(struct pool *pool, struct vf_tree *out, uint64_t *applied);
+
+#endif
