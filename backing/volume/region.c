@@ -269,6 +269,15 @@ static bool cover_add(struct cover *cover, uint32_t start, uint32_t nsectors)
 	return news;
 }
 
+/* The first n go. */
+static void deltas_shift(struct region *region, uint32_t n)
+{
+	region->ndeltas -= n;
+	if (n > 0 && region->ndeltas > 0)
+		memmove(region->deltas, region->deltas + n,
+			region->ndeltas * sizeof(*region->deltas));
+}
+
 /* Drops deltas that newer ones cover wholly. */
 static void deltas_compact(struct pool *pool, struct region *region)
 {
@@ -284,8 +293,7 @@ static void deltas_compact(struct pool *pool, struct region *region)
 		else
 			delta_drop(pool, region, delta);
 	}
-	region->ndeltas -= at;
-	memmove(region->deltas, region->deltas + at, region->ndeltas * sizeof(*region->deltas));
+	deltas_shift(region, at);
 }
 
 static bool covers(const struct vf_entry *a, const struct vf_entry *b)
@@ -391,9 +399,7 @@ void region_merged(struct pool *pool, struct volume *volume, uint64_t index, uin
 		return;
 	while (ndeltas < region->ndeltas && region->deltas[ndeltas].seq <= merged_seq)
 		ndeltas++;
-	region->ndeltas -= ndeltas;
-	memmove(region->deltas, region->deltas + ndeltas,
-		region->ndeltas * sizeof(*region->deltas));
+	deltas_shift(region, ndeltas);
 	for (uint32_t i = 0; i < region->nfreed; i++)
 		if (region->freed[i].seq > merged_seq)
 			region->freed[nfreed++] = region->freed[i];
