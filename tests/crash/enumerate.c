@@ -488,8 +488,15 @@ static bool record(struct plan *plan, struct life *life)
 		plan->outcome->nother++;
 		return false;
 	}
+	if (plan->profile->fault.kind) {
+		struct rng rng = rng_of(plan->seed, 13, 0);
+
+		life->errors_allowed = true;
+		life->sim.fault = plan->profile->fault;
+		life->sim.fault.first = 1 + (uint32_t)rng_below(&rng, life->sim.fault.first);
+	}
 	life_run(life, plan->profile->nops, false);
-	if (!life_close(life, &err) && !life->failure[0])
+	if ((!life_close(life, &err) || life->errors_allowed) && !life->failure[0])
 		return true;
 	snprintf(plan->outcome->text, sizeof(plan->outcome->text), "%s: %.700s",
 		 plan->outcome->where, life->failure[0] ? life->failure : err.text);

@@ -8,6 +8,7 @@
 #define TESTS_CRASH_PROFILE_H
 
 #include "backing/volume/pool.h"
+#include "tests/crash/simenv.h"
 
 #define PROFILE_VOLUMES_MAX 4
 
@@ -24,6 +25,8 @@ struct profile {
 	uint8_t lives;	 /* crashes during recoveries, and how deep; 0: the default */
 	uint8_t share;	 /* of the points */
 	bool full;	 /* it runs at the limit: ENOSPC is an answer, trims are hints */
+	/* The first life meets it once; first: at most so many operations on. */
+	struct sim_fault fault;
 	uint8_t nvolumes;
 	struct volume_settings volumes[PROFILE_VOLUMES_MAX];
 };
