@@ -167,6 +167,24 @@ void fiber_set_destroy(struct fiber_set *set)
 	free(set);
 }
 
+void fiber_set_abandon(struct fiber_set *set)
+{
+	if (!set)
+		return;
+#ifdef FIBER_TSAN
+	for (unsigned int i = 0; i < set->nfibers; i++)
+		if (set->fibers[i].state != FIBER_FREE)
+			__tsan_destroy_fiber(set->fibers[i].context.tsan);
+#endif
+#ifdef FIBER_ASAN
+	/* What their frames have poisoned must not hurt who maps this next. */
+	for (unsigned int i = 0; i < set->nfibers; i++)
+		__asan_unpoison_memory_region(set->fibers[i].context.stack, FIBER_STACK);
+#endif
+	set->count = 0;
+	fiber_set_destroy(set);
+}
+
 bool fiber_start(struct fiber_set *set, void (*fn)(void *arg), void *arg)
 {
 	struct list *link = list_pop(&set->free);

@@ -34,6 +34,8 @@ struct fiber_set;
 /* NULL without memory.  At most nfibers_max exist at once. */
 struct fiber_set *fiber_set_create(unsigned int nfibers_max);
 void fiber_set_destroy(struct fiber_set *set); /* no fiber is left */
+/* The fibers that are left never go on; what only they know of is lost. */
+void fiber_set_abandon(struct fiber_set *set);
 
 /* Makes fn(arg) ready in a fiber of its own; false when all are taken. */
 bool fiber_start(struct fiber_set *set, void (*fn)(void *arg), void *arg);

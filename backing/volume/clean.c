@@ -64,11 +64,11 @@ void cleaner_close(struct pool *pool)
 
 /* ---- how short segments are ---- */
 
-/* Cleaning begins below: half of what is kept back from users, so that a round
- * has room to copy, merge and write two checkpoints. */
+/* Cleaning begins below: before users have to stop, so that a round
+ * has room to copy, merge and write two checkpoints (kept_back() in segment.c). */
 static uint64_t low_mark(const struct pool *pool)
 {
-	return segments_reserve(pool) / 2 + VF_NSTREAMS;
+	return segments_reserve(pool) * 3 / 4 + VF_NSTREAMS;
 }
 
 static bool short_of_segments(const struct pool *pool)

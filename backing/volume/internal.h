@@ -45,6 +45,9 @@ struct pool {
 	uint32_t incarnation;
 	uint32_t epoch; /* births; snapshots raise it */
 	uint64_t cache_memory;
+	uint64_t memory_max; /* highest seen */
+	uint64_t tick_ns;    /* when the timer is set to; 0: it is not */
+	uint8_t threshold;   /* percent used */
 	bool recovering; /* replay: nothing is written */
 	bool closing;	 /* quiescing: no new background work */
 	bool at_rest;
@@ -85,6 +88,20 @@ static inline bool pool_mutant(const struct pool *pool, enum mutant mutant)
 /* Read-only from now on, for the reason given; requests that change something
  * fail with EROFS (EIO where they were accepted before). */
 void pool_fence(struct pool *pool, const char *why);
+
+/*
+ * Runs fn in a fiber of the pool and returns what it returned: at once when the
+ * caller is in one, else by driving the environment (env->wait).
+ */
+int pool_control(struct pool *pool, int (*fn)(struct pool *pool, void *arg), void *arg);
+
+/* The parts of a pool, in the order in which they need each other (pool.c). */
+int pool_parts_open(struct pool *pool, struct err *err);
+void pool_parts_close(struct pool *pool);
+
+/* In a fiber: reads checkpoint and log, and begins the pool's next life
+ * (recover.c).  0 or as pool_open(). */
+int pool_recover(struct pool *pool, struct err *err);
 
 /* The request is finished: its done is called from pool_run(). */
 void vreq_finish(struct vreq *req, int err);
