@@ -92,8 +92,8 @@ struct bk_channel;
  * A request; embedded in its owner.  The caller fills the first part and may
  * not touch it until done.  The buffers stay valid until done, unless the
  * channel says write_inline and op is BK_WRITE: then they are not looked at
- * after backing_submit() has returned, so that data may be written straight
- * from a receive area.
+ * after the next reactor_transfers_make() has returned, so that data may be
+ * written straight from a receive area.
  *
  * With O_DIRECT the buffers should be page aligned, as those of a bufpool are;
  * others are served through the page cache.
@@ -130,6 +130,7 @@ struct bk_req {
 	bool then_flush;
 	/* the store's */
 	struct reactor_op ring_op;
+	struct reactor_transfer transfer;
 	struct reactor_msg msg;
 	struct list link;
 	struct iovec rest;

@@ -191,55 +191,71 @@ static void by_ring(struct bk_req *req)
 		io_uring_prep_writev2(sqe, fd, iov, n, req->off + req->pos, flags);
 }
 
-/* One call that does not wait for a disk; -errno or what it moved. */
-static ssize_t call(struct bk_req *req, int flags)
-{
-	int fd = channel_of(req)->fd;
-	const struct iovec *iov;
-	int n = (int)rest_of(req, &iov);
-	off_t off = (off_t)(req->off + req->pos);
-	ssize_t res;
+static void at_once(struct bk_req *req, int flags);
 
-	/* One buffer without flags is the most frequent of all, and the plain
-	 * calls spare the kernel a copy of the vector. */
-	if (n == 1 && flags == 0)
-		res = req->op == BK_READ ? pread(fd, iov->iov_base, iov->iov_len, off)
-					 : pwrite(fd, iov->iov_base, iov->iov_len, off);
-	else
-		res = req->op == BK_READ ? preadv2(fd, iov, n, off, flags)
-					 : pwritev2(fd, iov, n, off, flags);
-	return res < 0 ? -errno : res;
+/* It did not wait for a disk; what that has not moved does, by the ring. */
+static void at_once_done(struct reactor_transfer *transfer, ssize_t res)
+{
+	struct bk_req *req = container_of(transfer, struct bk_req, transfer);
+	struct bk_channel *channel = req->channel;
+	struct posix *posix = posix_by(req);
+
+	/* Whoever makes the transfers is not to be called from here. */
+	channel->submitting++;
+	if (posix->in_memory) {
+		if (advance(req, res))
+			at_once(req, 0);
+		else
+			bk_count(&channel->stats.inline_ops, 1);
+	} else if (res != -EOPNOTSUPP && res != 0 && !advance(req, res)) {
+		bk_count(&channel->stats.inline_ops, 1);
+	} else {
+		if (res == -EOPNOTSUPP)
+			atomic_store_explicit(req->op == BK_READ ? &posix->nowait_read
+								 : &posix->nowait_write,
+					      false, memory_order_relaxed);
+		bk_count(&channel->stats.ring_ops, 1);
+		by_ring(req);
+	}
+	channel->submitting--;
+}
+
+static void at_once(struct bk_req *req, int flags)
+{
+	struct reactor_transfer *transfer = &req->transfer;
+
+	transfer->done = at_once_done;
+	transfer->iovcnt = (int)rest_of(req, &transfer->iov);
+	transfer->fd = channel_of(req)->fd;
+	transfer->flags = flags;
+	transfer->write = req->op == BK_WRITE;
+	transfer->off = (int64_t)(req->off + req->pos);
+	reactor_transfer(req->channel->reactor, transfer);
+}
+
+static bool is_nowait(const struct posix *posix, const struct bk_req *req)
+{
+	const atomic_bool *nowait = req->op == BK_READ ? &posix->nowait_read : &posix->nowait_write;
+
+	return !posix->direct && atomic_load_explicit(nowait, memory_order_relaxed);
 }
 
 static void transfer(struct posix *posix, struct bk_req *req)
 {
-	struct bk_stats *stats = &req->channel->stats;
-	atomic_bool *nowait = req->op == BK_READ ? &posix->nowait_read : &posix->nowait_write;
-	ssize_t res;
-
 	if (held_back(channel_of(req), req)) {
 		list_add_tail(&channel_of(req)->held, &req->link);
-		return;
+	} else if (req->writes_zeros) {
+		/* Zeros are long, and there is more behind them. */
+		bk_count(&req->channel->stats.ring_ops, 1);
+		by_ring(req);
+	} else if (posix->in_memory) {
+		at_once(req, 0);
+	} else if (is_nowait(posix, req)) {
+		at_once(req, RWF_NOWAIT | rw_flags(req));
+	} else {
+		bk_count(&req->channel->stats.ring_ops, 1);
+		by_ring(req);
 	}
-	/* Zeros are long, and there is more behind them. */
-	if (posix->in_memory && !req->writes_zeros) {
-		bk_count(&stats->inline_ops, 1);
-		while (advance(req, call(req, 0)))
-			;
-		return;
-	}
-	if (!posix->direct && !req->writes_zeros &&
-	    atomic_load_explicit(nowait, memory_order_relaxed)) {
-		res = call(req, RWF_NOWAIT | rw_flags(req));
-		if (res == -EOPNOTSUPP) {
-			atomic_store_explicit(nowait, false, memory_order_relaxed);
-		} else if (res != 0 && !advance(req, res)) {
-			bk_count(&stats->inline_ops, 1);
-			return;
-		}
-	}
-	bk_count(&stats->ring_ops, 1);
-	by_ring(req);
 }
 
 /* ---- flushes ---- */

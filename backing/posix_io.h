@@ -5,8 +5,8 @@
  *
  * Ways of a transfer, found out per open file:
  *
- *	file system in memory	preadv/pwritev inline, it never waits for a disk
- *	page cache		preadv2/pwritev2(RWF_NOWAIT) inline, what that
+ *	file system in memory	a reactor_transfer, it never waits for a disk
+ *	page cache		a reactor_transfer with RWF_NOWAIT, what that
  *				does not move by the ring
  *	O_DIRECT		the ring at once; through the page cache when the
  *				buffers are not aligned

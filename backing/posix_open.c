@@ -148,7 +148,7 @@ int posix_attach(struct bk_channel *channel, struct err *err)
 	list_init(&mine->fsync_now);
 	list_init(&mine->fsync_next);
 	list_init(&mine->held);
-	/* What is written there is taken before submit returns. */
+	/* What is written there is a reactor_transfer. */
 	channel->write_inline = posix->in_memory;
 	mine->fd = open_again(posix, err);
 	if (mine->fd < 0)

@@ -104,6 +104,8 @@ static bool run_work(struct reactor *reactor)
 	for (unsigned int i = 0; i < ROUNDS_MAX; i++) {
 		if (!list_empty(&reactor->deferred))
 			any |= run_round(&reactor->deferred);
+		else if (!list_empty(&reactor->transfers.queue))
+			reactor_transfers_make(reactor);
 		else if (!list_empty(&reactor->at_flush))
 			any |= run_round(&reactor->at_flush);
 		else
@@ -119,7 +121,8 @@ static bool run_work(struct reactor *reactor)
 
 static bool work_is_left(const struct reactor *reactor)
 {
-	return !list_empty(&reactor->deferred) || !list_empty(&reactor->at_flush);
+	return !list_empty(&reactor->deferred) || !list_empty(&reactor->transfers.queue) ||
+	       !list_empty(&reactor->at_flush);
 }
 
 /* From the last time that this was called, the reactor was busy. */
@@ -252,6 +255,7 @@ static void *thread_main(void *arg)
 	}
 	set_state(reactor, REACTOR_RUNNING);
 	run_loop(reactor);
+	transfers_release(&reactor->transfers);
 	io_uring_queue_exit(&reactor->ring);
 	set_state(reactor, REACTOR_ENDED);
 	return NULL;
@@ -273,6 +277,7 @@ static struct reactor *make_reactor(const struct reactor_config *config)
 	reactor->config = *config;
 	list_init(&reactor->deferred);
 	list_init(&reactor->at_flush);
+	transfers_init(&reactor->transfers);
 	reactor->stop_msg.run = stop_run;
 	pthread_mutex_init(&reactor->lock, NULL);
 	pthread_condattr_init(&attr);

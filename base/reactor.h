@@ -23,6 +23,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 #include <liburing.h>
 
 #include "base/bufpool.h"
@@ -111,6 +113,33 @@ void reactor_cancel(struct reactor *reactor, struct reactor_op *op);
 
 /* Operations in flight, cancelling ones apart. */
 uint32_t reactor_ops_in_flight(const struct reactor *reactor);
+
+/* ---- transfers that do not wait, many in one system call ---- */
+
+/*
+ * A read or write of a file that cannot wait for a disk: of a file system in
+ * memory, or with RWF_NOWAIT.  Those of one callback are made together: for
+ * 4 KiB a system call of its own costs more than what it does, most of all in
+ * virtual machines.  They are made in the order of reactor_transfer(), at the
+ * latest when the deferred work of this iteration is done.
+ *
+ * Whoever hands out what lies in the scratch area calls reactor_transfers_make()
+ * before something else comes there.  done is called within that, in any order;
+ * res is what was moved, or -errno.  It may queue another one, itself too.
+ */
+struct reactor_transfer {
+	void (*done)(struct reactor_transfer *transfer, ssize_t res);
+	struct list link;
+	const struct iovec *iov; /* at least one, not empty; good until done */
+	int iovcnt;
+	int fd;
+	int flags; /* RWF_*; without RWF_NOWAIT nothing bounds the time it takes */
+	bool write;
+	int64_t off;
+};
+
+void reactor_transfer(struct reactor *reactor, struct reactor_transfer *transfer);
+void reactor_transfers_make(struct reactor *reactor);
 
 /* ---- deferred work, flush hooks, messages, timers ---- */
 

@@ -3,7 +3,7 @@
  *
  * reactor.c	life and the loop	reactor_msg.c	messages, calls, wake-ups
  * reactor_ring.c	operations, waiting	reactor_timer.c	the heap of timers
- * reactor_probe.c	is io_uring usable
+ * reactor_probe.c	is io_uring usable	reactor_transfer.c	many in one system call
  */
 #ifndef BASE_REACTOR_INTERNAL_H
 #define BASE_REACTOR_INTERNAL_H
@@ -36,6 +36,12 @@ struct timer_heap {
 	uint32_t n, reserved;
 };
 
+struct transfers {
+	struct list queue; /* reactor_transfer.link */
+	unsigned long aio; /* aio_context_t; 0: not made yet */
+	bool refused;	   /* and never will be */
+};
+
 struct reactor {
 	struct io_uring ring;
 	struct reactor_config config;
@@ -48,6 +54,7 @@ struct reactor {
 	uint32_t hold_us; /* of the coming wait: reactor_hold() */
 
 	struct list deferred, at_flush;
+	struct transfers transfers;
 	struct timer_heap timers;
 
 	/* Reading the eventfd that wakes the reactor; in flight while it runs. */
@@ -101,6 +108,10 @@ void inbox_disarm_wake(struct reactor *reactor);
 uint32_t inbox_run(struct reactor *reactor);
 /* Before waiting: from now on a sender wakes the reactor.  False when a message is there. */
 bool inbox_sleep(struct reactor *reactor);
+
+/* Of reactor_transfer.c; the second on the reactor's thread. */
+void transfers_init(struct transfers *transfers);
+void transfers_release(struct transfers *transfers);
 
 /* Of reactor_timer.c. */
 uint32_t timers_run(struct reactor *reactor);

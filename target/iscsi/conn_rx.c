@@ -258,7 +258,7 @@ static void pdu_done(struct iscsi_conn *conn)
 
 /* Parses len bytes; stops when the connection is being closed or blocked, and
  * returns what it took. */
-static uint32_t feed(struct iscsi_conn *conn, const uint8_t *p, uint32_t len)
+static uint32_t parse(struct iscsi_conn *conn, const uint8_t *p, uint32_t len)
 {
 	struct iscsi_rx *rx = &conn->rx;
 	uint32_t taken = 0, n;
@@ -290,6 +290,15 @@ static uint32_t feed(struct iscsi_conn *conn, const uint8_t *p, uint32_t len)
 			pdu_done(conn);
 		}
 	}
+	return taken;
+}
+
+/* The same, and stores have taken what they write from there. */
+static uint32_t feed(struct iscsi_conn *conn, const uint8_t *p, uint32_t len)
+{
+	uint32_t taken = parse(conn, p, len);
+
+	reactor_transfers_make(conn->ir->reactor);
 	return taken;
 }
 

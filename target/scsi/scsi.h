@@ -193,8 +193,8 @@ struct scsi_cmd {
 	uint32_t data_out_len; /* bytes to collect before execute: min(transfer, edtl) */
 	uint32_t buf_len;      /* bytes of buffer to bring: data_out_len, or room for
 				  * the data in, at most BUFPOOL_TRANSFER_MAX; 0: none */
-	bool write_inline;     /* data_out may be a receive area that is gone
-				  * when execute returns */
+	bool write_inline;     /* data_out may be a receive area that is gone when
+				  * the next reactor_transfers_make() returns */
 
 	/* Filled by the transport before scsi_cmd_execute(). */
 	struct iovec *iov; /* buf_len bytes in all */
