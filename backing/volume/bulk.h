@@ -26,13 +26,19 @@ struct bulk_item {
 	struct vf_hash hash; /* PAGE: over the stored bytes, for the slot */
 };
 
-/* In a fiber: written, not flushed; the segments of all items are pinned.  Items
- * that must not share a segment (two copies) go in two calls with apart set. */
+/*
+ * In a fiber: written, not flushed; the segments of all items are pinned.  Copies
+ * that must not share a segment with their originals, of M, go in a call of their
+ * own with not_in_segment set to that one.  0; -ENOSPC: no segment is to be had
+ * for this use; -E2BIG: longer than a group; -EIO: fenced, -EROFS.  After an error
+ * none is pinned.
+ */
 int bulk_write(struct pool *pool, enum vf_stream stream, struct bulk_item *items, uint32_t nitems,
 	       enum segment_use use, uint32_t not_in_segment);
 /* They are named in the log (or given up): unpins. */
 void bulk_named(struct pool *pool, struct bulk_item *items, uint32_t nitems);
 /* Seals open bulk segments (quiesce). */
-int bulk_seal(struct pool *pool);
+void bulk_seal(struct pool *pool);
+uint64_t bulk_memory(const struct pool *pool);
 
 #endif

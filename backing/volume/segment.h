@@ -63,11 +63,11 @@ enum segment_use { SEGMENT_FOR_WRITES, SEGMENT_FOR_CLEANING, SEGMENT_FOR_MAP };
 uint32_t segment_take(struct pool *pool, enum vf_stream stream, enum segment_use use);
 /* An OPEN segment gets no more; seq: its newest (W) or log_seq(). */
 void segment_seal(struct pool *pool, uint32_t segno, uint64_t seq);
+/* Replay positions changed: who is reusable is found anew. */
+void segments_recount(struct pool *pool);
 bool segment_reusable(const struct pool *pool, uint32_t segno);
 uint64_t segments_reusable(const struct pool *pool); /* how many now */
 uint64_t segments_usable(const struct pool *pool);   /* all but those of superblocks */
-/* Segments that users' writes leave to cleaning, merges and checkpoints. */
-uint64_t segments_reserve(const struct pool *pool);
 /* Segments that users' writes may not count on: two replay windows and room to
  * clean in; less in small pools. */
 uint64_t segments_reserve(const struct pool *pool);
@@ -77,6 +77,13 @@ uint64_t segments_map_units(const struct pool *pool); /* live in M */
  * directory pages above it: its tree, for tree_touch(). */
 void segments_touch(struct pool *pool, uint64_t page);
 struct tree *segments_tree(struct pool *pool);
+/* In replay, before a group's descriptors: the segment is the log's, up to seq.
+ * When all is replayed: nothing is open any more. */
+void segment_replayed(struct pool *pool, uint32_t segno, uint64_t seq);
+void segments_recovered(struct pool *pool);
+/* The table as a checkpoint has it, in a fiber; then a larger pool. */
+int segments_load(struct pool *pool, const struct vf_tree *root, struct err *err);
+int segments_grow(struct pool *pool, uint64_t nsegments, struct err *err);
 /* Fibers that need a segment wait here; woken when one becomes reusable. */
 struct fiber_queue *segments_waiting(struct pool *pool);
 

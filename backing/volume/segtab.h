@@ -37,8 +37,6 @@ static inline uint64_t segtab_npages(uint64_t nsegments)
 
 /* The pool has n segments from now on; false: no memory. */
 bool segments_resize(struct pool *pool, uint64_t n);
-/* Replay positions changed: who is reusable is found anew. */
-void segments_recount(struct pool *pool);
 /* A count changes, whatever was applied. */
 void segment_count(struct pool *pool, uint32_t segno, int32_t units);
 void segment_dirty(struct pool *pool, uint32_t segno);

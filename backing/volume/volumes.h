@@ -56,6 +56,9 @@ void volume_encode(const struct volume *volume, struct vf_volume *out, uint64_t 
 /* In a fiber, from a checkpoint: writes records that changed, as tree_checkpoint(). */
 int volumes_checkpoint(struct pool *pool, struct vf_tree *out, uint64_t *applied);
 int volumes_load(struct pool *pool, const struct vf_tree *root, struct err *err);
+/* The id that the next new volume gets; what a checkpoint says of it. */
+uint32_t volumes_next_id(const struct pool *pool);
+void volumes_set_next(struct pool *pool, uint32_t next_id);
 /* The reaper has worked off a deleted volume: it is forgotten. */
 void volume_forget(struct volume *volume);
 
