@@ -14,7 +14,7 @@
 #include "backing/volume/log.h"
 #include "backing/volume/logwalk.h"
 #include "backing/volume/replay.h"
-#include "backing/volume/segment.h"
+#include "backing/volume/segtab.h"
 #include "backing/volume/super.h"
 #include "backing/volume/volumes.h"
 
@@ -93,6 +93,9 @@ static int checkpoint_find(struct pool *pool, struct vf_place *replay, struct er
 				free(root);
 				return rc;
 			}
+			memcpy(pool->super.root[0], pool->super.root[1],
+			       sizeof(pool->super.root[0]));
+			memset(pool->super.root[1], 0, sizeof(pool->super.root[1]));
 		}
 		rc = tables_load(pool, root, which == 0 ? &first : err);
 		if (!rc) {

@@ -126,38 +126,17 @@ static bool applied(const struct pool *pool, uint32_t segno, uint64_t seq)
 
 /*
  * Replay finds something in a segment that the table has as free: it was taken
- * after the checkpoint.  That of the log was told by segment_replayed().
+ * after the checkpoint.  One of the log has its last seq already.
  */
-static void begin_life(struct segment *segment, enum vf_stream stream, uint64_t seq)
+static void begin_life(struct pool *pool, uint32_t segno, enum vf_stream stream, uint64_t seq)
 {
-	if (segment->state == SEGMENT_OPEN)
+	struct segment *segment = segment_at(pool, segno);
+
+	if (!pool->recovering || segment->live != 0 || segment->last_seq >= seq)
 		return;
 	segment->state = SEGMENT_SEALED;
 	segment->stream = (uint8_t)stream;
 	segment->last_seq = seq;
-}
-
-void segment_replayed(struct pool *pool, uint32_t segno, uint64_t seq)
-{
-	struct segment *segment = segment_at(pool, segno);
-
-	if (segment->state != SEGMENT_OPEN) {
-		segment->stream = VF_W;
-		segment->state = SEGMENT_OPEN;
-	}
-	if (seq > segment->last_seq)
-		segment->last_seq = seq;
-	segment_dirty(pool, segno);
-}
-
-void segments_recovered(struct pool *pool)
-{
-	struct segments *segments = pool->segments;
-
-	for (uint32_t i = 0; i < segments->n; i++)
-		if (segments->table[i].state == SEGMENT_OPEN)
-			segments->table[i].state = SEGMENT_SEALED;
-	segments_recount(pool);
 }
 
 void segment_change(struct pool *pool, uint32_t segno, int32_t units, uint64_t seq)
@@ -168,8 +147,8 @@ void segment_change(struct pool *pool, uint32_t segno, int32_t units, uint64_t s
 		return;
 	if (units < 0 && seq > segment->kill_seq)
 		segment->kill_seq = seq;
-	if (units > 0 && pool->recovering && segment->live == 0 && segment->last_seq < seq)
-		begin_life(segment, VF_M, seq);
+	if (units > 0)
+		begin_life(pool, segno, VF_M, seq);
 	segment_count(pool, segno, units);
 	pool->segments->changed = true;
 }
@@ -179,8 +158,8 @@ void segment_born(struct pool *pool, uint64_t addr, uint32_t stored, uint64_t se
 	uint32_t segno = addr_segment(pool, addr);
 
 	/* A record that is not in the log was moved. */
-	if (pool->recovering && segment_at(pool, segno)->live == 0 && !applied(pool, segno, seq))
-		begin_life(segment_at(pool, segno), VF_G1, seq);
+	if (!applied(pool, segno, seq))
+		begin_life(pool, segno, VF_G1, seq);
 	segment_change(pool, segno, (int32_t)live_units(stored), seq);
 }
 

@@ -77,10 +77,6 @@ uint64_t segments_map_units(const struct pool *pool); /* live in M */
  * directory pages above it: its tree, for tree_touch(). */
 void segments_touch(struct pool *pool, uint64_t page);
 struct tree *segments_tree(struct pool *pool);
-/* In replay, before a group's descriptors: the segment is the log's, up to seq.
- * When all is replayed: nothing is open any more. */
-void segment_replayed(struct pool *pool, uint32_t segno, uint64_t seq);
-void segments_recovered(struct pool *pool);
 /* The table as a checkpoint has it, in a fiber; then a larger pool. */
 int segments_load(struct pool *pool, const struct vf_tree *root, struct err *err);
 int segments_grow(struct pool *pool, uint64_t nsegments, struct err *err);
