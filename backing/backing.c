@@ -42,13 +42,37 @@ struct backing *backing_alloc(const struct backing_ops *ops, const char *name)
 		free(backing);
 		return NULL;
 	}
+	pthread_mutex_init(&backing->watch_lock, NULL);
 	return backing;
 }
 
 void backing_free(struct backing *backing)
 {
+	pthread_mutex_destroy(&backing->watch_lock);
 	free(backing->name);
 	free(backing);
+}
+
+bool backing_space(const struct backing *backing, struct bk_space *out)
+{
+	return backing->ops->space && backing->ops->space(backing, out);
+}
+
+void backing_watch(struct backing *backing, void (*watch)(void *arg, enum bk_event event),
+		   void *arg)
+{
+	pthread_mutex_lock(&backing->watch_lock);
+	backing->watch = watch;
+	backing->watch_arg = arg;
+	pthread_mutex_unlock(&backing->watch_lock);
+}
+
+void backing_event(struct backing *backing, enum bk_event event)
+{
+	pthread_mutex_lock(&backing->watch_lock);
+	if (backing->watch)
+		backing->watch(backing->watch_arg, event);
+	pthread_mutex_unlock(&backing->watch_lock);
 }
 
 static int settings_check(const struct backing_settings *settings, struct err *err)

@@ -23,6 +23,7 @@
 #ifndef BACKING_BACKING_H
 #define BACKING_BACKING_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -142,6 +143,17 @@ struct bk_req {
 
 struct backing;
 
+/* What a thin store holds, and how much more there is room for (shared with
+ * others, perhaps); bytes. */
+struct bk_space {
+	uint64_t used, available;
+};
+
+/* What happens in a store by itself. */
+enum bk_event {
+	BK_SPACE_SHORT, /* the administrator's threshold has been reached */
+};
+
 struct backing_ops {
 	const char *name;    /* "file", "block", "memory", "fault" */
 	size_t backing_size; /* of the struct that begins with struct backing */
@@ -163,6 +175,8 @@ struct backing_ops {
 	 * to the wrapper to take it over. */
 	int (*resize)(struct backing *backing, const struct backing_settings *settings,
 		      uint64_t *size_bytes, struct err *err);
+	/* Any thread; must not block.  False, or NULL: it does not know. */
+	bool (*space)(const struct backing *backing, struct bk_space *out);
 	/* On the reactor. */
 	int (*attach)(struct bk_channel *channel, struct err *err);
 	void (*detach)(struct bk_channel *channel);
@@ -195,6 +209,9 @@ struct backing {
 	bool broken;		 /* the store died: everything fails with ESTALE; atomic */
 	struct bk_stats past;	 /* of channels that are gone */
 	struct bk_channel *channel[REACTORS_MAX];
+	pthread_mutex_t watch_lock;
+	void (*watch)(void *arg, enum bk_event event); /* under watch_lock */
+	void *watch_arg;
 };
 
 /* Control thread.  Opens what the settings name: a path of a regular file or a
@@ -207,6 +224,13 @@ void backing_close(struct backing *backing);
  * the capacity changed, 0 when not, -errno when refused. */
 int backing_resize(struct backing *backing, const struct backing_settings *settings,
 		   struct err *err);
+
+/* Any thread.  False: the store does not know. */
+bool backing_space(const struct backing *backing, struct bk_space *out);
+/* Any thread but within watch.  watch (NULL: nobody) is called on a thread of the
+ * store's, which it must not block; after the next backing_watch() no more. */
+void backing_watch(struct backing *backing, void (*watch)(void *arg, enum bk_event event),
+		   void *arg);
 
 /* On the reactor. */
 struct bk_channel *backing_attach(struct backing *backing, struct reactor *reactor,
@@ -275,6 +299,9 @@ int fault_open(struct backing *inner, const struct fault_rule *rules, unsigned i
 	       struct backing **out, struct err *err);
 /* Replaces the rules, counts from 1 again, brings power back; any thread. */
 void fault_set(struct backing *fault, const struct fault_rule *rules, unsigned int nrules);
+/* From now on the store says that it has this space, and that it is short; any
+ * thread. */
+void fault_space_short(struct backing *fault, const struct bk_space *space);
 /* Lets every stuck request go on; any thread. */
 void fault_release(struct backing *fault);
 

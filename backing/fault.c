@@ -37,6 +37,8 @@ struct undo {
 struct fault {
 	struct backing backing;
 	struct backing *inner;
+	bool pretends_space; /* under lock */
+	struct bk_space space;
 	pthread_mutex_t lock; /* the rest */
 	struct fault_rule rules[FAULT_RULES_MAX];
 	uint64_t seen[FAULT_RULES_MAX];
@@ -541,6 +543,29 @@ static void fault_detach(struct bk_channel *channel)
 	slab_destroy(mine->slots);
 }
 
+static bool fault_space(const struct backing *backing, struct bk_space *out)
+{
+	struct fault *fault = container_of(backing, struct fault, backing);
+	bool pretends;
+
+	pthread_mutex_lock(&fault->lock);
+	pretends = fault->pretends_space;
+	*out = fault->space;
+	pthread_mutex_unlock(&fault->lock);
+	return pretends || backing_space(fault->inner, out);
+}
+
+void fault_space_short(struct backing *backing, const struct bk_space *space)
+{
+	struct fault *fault = container_of(backing, struct fault, backing);
+
+	pthread_mutex_lock(&fault->lock);
+	fault->pretends_space = true;
+	fault->space = *space;
+	pthread_mutex_unlock(&fault->lock);
+	backing_event(backing, BK_SPACE_SHORT);
+}
+
 const struct backing_ops fault_ops = {
 	.name = "fault",
 	.backing_size = sizeof(struct fault),
@@ -549,6 +574,7 @@ const struct backing_ops fault_ops = {
 		  1u << BK_WRITE_ZEROES | 1u << BK_STATUS,
 	.close = fault_close,
 	.resize = fault_resize,
+	.space = fault_space,
 	.attach = fault_attach,
 	.detach = fault_detach,
 	.submit = fault_submit,

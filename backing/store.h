@@ -27,6 +27,9 @@ static inline void bk_count(uint64_t *counter, uint64_t n)
 /* Marks the store as gone and says so once; everything fails from now on. */
 void backing_set_broken(struct backing *backing, int err);
 
+/* Tells who watches; any thread. */
+void backing_event(struct backing *backing, enum bk_event event);
+
 /* The errors by which a file or device says that it is gone for good. */
 bool backing_err_is_gone(int err);
 

@@ -145,6 +145,9 @@ bool nexus_add_lun(struct scsi_nexus *nexus, uint16_t number);
 /* Gives up what a nexus holds of a LUN: reservation, prevention of removal. */
 void nexus_release_lun(struct scsi_nexus *nexus, struct scsi_lun *lun, uint16_t number);
 
+/* What VPD page B2 and log page 0C count space in, in bytes. */
+#define SCSI_THRESHOLD_SET (1u << 20)
+
 /* ---- unit attentions (ua.c) ---- */
 
 /* In the order in which they are reported (SAM-5 5.14). */
@@ -154,6 +157,7 @@ enum scsi_ua {
 	UA_MEDIUM_CHANGED,
 	UA_CAPACITY_CHANGED,
 	UA_MODE_CHANGED,
+	UA_THRESHOLD,
 	UA_INQUIRY_CHANGED,
 	UA_COMMANDS_CLEARED,
 	UA_COUNT,

@@ -20,28 +20,36 @@ struct log_page {
 	uint8_t code, subcode;
 	const char *name;
 	void (*build)(struct scsi_cmd *cmd, struct log_out *out);
+	bool (*offered)(const struct scsi_cmd *cmd); /* NULL: always */
 };
+
+/* A row, if this LUN has the page; *more: there is such a row. */
+static const struct log_page *page_offered(const struct scsi_cmd *cmd, unsigned int row,
+					   bool *more);
 
 static void build_supported(struct scsi_cmd *cmd, struct log_out *out)
 {
-	const char *name;
-	uint8_t code, subcode;
+	bool more = true;
 
-	(void)cmd;
-	for (unsigned int row = 0; (name = scsi_log_page_name(row, &code, &subcode)); row++)
-		if (subcode == 0)
-			out->data[out->len++] = code;
+	for (unsigned int row = 0; more; row++) {
+		const struct log_page *page = page_offered(cmd, row, &more);
+
+		if (page && page->subcode == 0)
+			out->data[out->len++] = page->code;
+	}
 }
 
 static void build_subpages(struct scsi_cmd *cmd, struct log_out *out)
 {
-	const char *name;
-	uint8_t code, subcode;
+	bool more = true;
 
-	(void)cmd;
-	for (unsigned int row = 0; (name = scsi_log_page_name(row, &code, &subcode)); row++) {
-		out->data[out->len++] = code;
-		out->data[out->len++] = subcode;
+	for (unsigned int row = 0; more; row++) {
+		const struct log_page *page = page_offered(cmd, row, &more);
+
+		if (!page)
+			continue;
+		out->data[out->len++] = page->code;
+		out->data[out->len++] = page->subcode;
 	}
 }
 
@@ -82,12 +90,61 @@ static void build_read_errors(struct scsi_cmd *cmd, struct log_out *out)
 	add_counter(out, UNCORRECTED_ERRORS, stats.read_errors);
 }
 
-static const struct log_page log_pages[] = {
-	{ 0x00, 0x00, "supported log pages", build_supported },
-	{ 0x00, 0xff, "supported log pages and subpages", build_subpages },
-	{ 0x02, 0x00, "write error counters", build_write_errors },
-	{ 0x03, 0x00, "read error counters", build_read_errors },
+/* SBC-3 6.3.4: logical block provisioning */
+enum provisioning_parameter {
+	AVAILABLE_RESOURCES = 0x0001,
+	USED_RESOURCES = 0x0002,
 };
+enum resource_scope { SCOPE_DEDICATED = 1, SCOPE_SHARED = 2 };
+
+static bool space_known(const struct scsi_cmd *cmd)
+{
+	struct bk_space space;
+
+	return cmd->channel && backing_space(cmd->channel->backing, &space);
+}
+
+/* In threshold sets, as the exponent of VPD page B2 says. */
+static void add_resources(struct log_out *out, uint16_t parameter, uint64_t bytes,
+			  enum resource_scope scope)
+{
+	uint8_t *p = out->data + out->len;
+	uint64_t n = bytes / SCSI_THRESHOLD_SET;
+
+	assert(out->len + 12 <= LOG_MAX);
+	memset(p, 0, 12);
+	be16_store(p, parameter);
+	p[2] = 0x03; /* DS, a binary list */
+	p[3] = 8;
+	be32_store(p + 4, n < UINT32_MAX ? (uint32_t)n : UINT32_MAX);
+	p[8] = (uint8_t)scope;
+	out->len += 12;
+}
+
+static void build_provisioning(struct scsi_cmd *cmd, struct log_out *out)
+{
+	struct bk_space space = { 0 };
+
+	backing_space(cmd->channel->backing, &space);
+	add_resources(out, AVAILABLE_RESOURCES, space.available, SCOPE_SHARED);
+	add_resources(out, USED_RESOURCES, space.used, SCOPE_DEDICATED);
+}
+
+static const struct log_page log_pages[] = {
+	{ 0x00, 0x00, "supported log pages", build_supported, NULL },
+	{ 0x00, 0xff, "supported log pages and subpages", build_subpages, NULL },
+	{ 0x02, 0x00, "write error counters", build_write_errors, NULL },
+	{ 0x03, 0x00, "read error counters", build_read_errors, NULL },
+	{ 0x0c, 0x00, "logical block provisioning", build_provisioning, space_known },
+};
+
+static const struct log_page *page_offered(const struct scsi_cmd *cmd, unsigned int row, bool *more)
+{
+	const struct log_page *page = row < ARRAY_LEN(log_pages) ? &log_pages[row] : NULL;
+
+	*more = page != NULL;
+	return page && (!page->offered || page->offered(cmd)) ? page : NULL;
+}
 
 const char *scsi_log_page_name(unsigned int row, uint8_t *code, uint8_t *subcode)
 {
@@ -100,10 +157,14 @@ const char *scsi_log_page_name(unsigned int row, uint8_t *code, uint8_t *subcode
 
 static const struct log_page *find(const struct scsi_cmd *cmd)
 {
-	for (size_t i = 0; i < ARRAY_LEN(log_pages); i++)
-		if (log_pages[i].code == (cmd->cdb[2] & 0x3f) &&
-		    log_pages[i].subcode == cmd->cdb[3])
-			return &log_pages[i];
+	bool more = true;
+
+	for (unsigned int row = 0; more; row++) {
+		const struct log_page *page = page_offered(cmd, row, &more);
+
+		if (page && page->code == (cmd->cdb[2] & 0x3f) && page->subcode == cmd->cdb[3])
+			return page;
+	}
 	return NULL;
 }
 

@@ -216,6 +216,16 @@ static uint32_t store_state(const struct backing *backing)
 	return bits;
 }
 
+static void store_event(void *arg, enum bk_event event)
+{
+	struct scsi_lun *lun = arg;
+
+	assert(event == BK_SPACE_SHORT);
+	pthread_mutex_lock(&lun->lock);
+	ua_raise(lun, NULL, UA_THRESHOLD);
+	pthread_mutex_unlock(&lun->lock);
+}
+
 int scsi_lun_set_backing(struct scsi_lun *lun, struct backing *backing,
 			 struct reactor *const *reactors, unsigned int nreactors, struct err *err)
 {
@@ -230,6 +240,8 @@ int scsi_lun_set_backing(struct scsi_lun *lun, struct backing *backing,
 			lun->name, SCSI_DRAIN_MS / 1000);
 	}
 	lun_detach(lun);
+	if (lun->backing)
+		backing_watch(lun->backing, NULL, NULL);
 	lun_state_set(lun, LUN_NO_STORE);
 	lun_state_clear(lun, LUN_UNMAPS | LUN_ZEROES_UNMAP | LUN_READ_ONLY);
 	pthread_mutex_lock(&lun->lock);
@@ -245,6 +257,7 @@ int scsi_lun_set_backing(struct scsi_lun *lun, struct backing *backing,
 		pthread_mutex_unlock(&lun->lock);
 		lun_state_set(lun, store_state(backing));
 		lun_state_clear(lun, LUN_NO_STORE);
+		backing_watch(backing, store_event, lun);
 	}
 	lun_state_clear(lun, LUN_SWAPPING);
 	return result;

@@ -246,8 +246,12 @@ static void build_provisioning(struct vpd *vpd)
 	const struct bk_limits *limits = vpd->limits;
 	uint8_t *p = vpd_add(vpd, 4);
 
+	struct bk_space space;
+
 	if (limits->unmap_max == 0)
 		return;
+	if (vpd->cmd->channel && backing_space(vpd->cmd->channel->backing, &space))
+		p[0] = (uint8_t)__builtin_ctz(SCSI_THRESHOLD_SET / limits->block_size);
 	p[1] = 0x80;
 	if (limits->write_zeroes_unmaps)
 		p[1] |= 0x60;

@@ -271,7 +271,65 @@ static void lba_status_covers_the_disk_without_gaps(void)
 	disk_close(&d);
 }
 
+static void space_that_gets_short_is_told_once(void)
+{
+	struct bk_space space = { .used = 5u << 20, .available = 3u << 20 };
+	struct disk d;
+
+	disk_open(&d);
+	if (!d.store->fault) { /* nobody else pretends */
+		disk_none(&d, cdb6(0, 0, 0, 0, 0));
+		CHECK_GOOD(&d);
+		disk_close(&d);
+		return;
+	}
+	fault_space_short(d.backing, &space);
+	disk_none(&d, cdb6(0, 0, 0, 0, 0));
+	CHECK_SENSE(&d, 6, 0x38, 0x07);
+	disk_none(&d, cdb6(0, 0, 0, 0, 0));
+	CHECK_GOOD(&d);
+	d.who = 1;
+	disk_none(&d, cdb6(0, 0, 0, 0, 0));
+	CHECK_SENSE(&d, 6, 0x38, 0x07);
+	disk_close(&d);
+}
+
+static void space_is_told_by_those_that_know_it(void)
+{
+	struct bk_space space = { .used = 5u << 20, .available = 3u << 20 }, unknown;
+	struct disk d;
+
+	disk_open(&d);
+	if (!backing_space(d.backing, &unknown)) {
+		disk_in(&d, cdb10(0x4d, 0, 0x4c000000, 255), 255);
+		CHECK_FIELD(&d, 2);
+		disk_in(&d, cdb6(0x12, 1, 0xb2, 0, 255), 255);
+		CU_ASSERT_EQUAL(d.in[4], 0);
+	}
+	if (!d.store->fault || d.backing->limits.unmap_max == 0) {
+		disk_close(&d);
+		return;
+	}
+	fault_space_short(d.backing, &space);
+	disk_none(&d, cdb6(0, 0, 0, 0, 0));
+	disk_in(&d, cdb6(0x12, 1, 0xb2, 0, 255), 255);
+	CHECK_GOOD(&d);
+	CU_ASSERT_EQUAL((uint64_t)d.block_size << d.in[4], 1u << 20);
+	disk_in(&d, cdb10(0x4d, 0, 0x4c000000, 255), 255);
+	CHECK_GOOD(&d);
+	CU_ASSERT_EQUAL(d.data_len, 28);
+	CU_ASSERT_EQUAL(be16_load(d.in + 4), 1);
+	CU_ASSERT_EQUAL(be32_load(d.in + 8), 3);
+	CU_ASSERT_EQUAL(d.in[12], 2);
+	CU_ASSERT_EQUAL(be16_load(d.in + 16), 2);
+	CU_ASSERT_EQUAL(be32_load(d.in + 20), 5);
+	CU_ASSERT_EQUAL(d.in[24], 1);
+	disk_close(&d);
+}
+
 const struct scsi_test tests_provisioning[] = {
+	SCSI_TEST(space_that_gets_short_is_told_once),
+	SCSI_TEST(space_is_told_by_those_that_know_it),
 	SCSI_TEST(unmapped_blocks_read_as_zeros),
 	SCSI_TEST(unmap_judges_the_whole_list_first),
 	SCSI_TEST(unmap_obeys_the_limits_of_b0),
