@@ -10,6 +10,7 @@
 #include "backing/volume/checkpoint.h"
 #include "backing/volume/clean.h"
 #include "backing/volume/credit.h"
+#include "backing/volume/hostspace.h"
 #include "backing/volume/io.h"
 #include "backing/volume/log.h"
 #include "backing/volume/merge.h"
@@ -325,6 +326,7 @@ static int quiesce_fiber(struct pool *pool, void *arg)
 			rc = 0; /* what is left is in the log */
 	}
 	merger_stop(pool);
+	hostspace_stop(pool);
 	if (!rc && !pool->read_only)
 		rc = checkpoint_run(pool);
 	checkpointer_stop(pool);

@@ -6,6 +6,7 @@
 #include "backing/volume/checkpoint.h"
 #include "backing/volume/clean.h"
 #include "backing/volume/credit.h"
+#include "backing/volume/hostspace.h"
 #include "backing/volume/log.h"
 #include "backing/volume/segtab.h"
 
@@ -24,6 +25,7 @@ int segments_open(struct pool *pool, struct err *err)
 		return err_set(err, ENOMEM, "no memory for the segment table");
 	pool->segments = segments;
 	fiber_queue_init(&segments->waiting);
+	fiber_queue_init(&segments->host_stopped);
 	tree_init(&segments->tree, pool, VF_TREE_SEGTAB);
 	if (!segments_resize(pool, n))
 		return err_set(err, ENOMEM,
@@ -43,6 +45,7 @@ void segments_close(struct pool *pool)
 	free(segments->table);
 	free(segments->pages);
 	free(segments->free_map);
+	free(segments->backed);
 	free(segments);
 	pool->segments = NULL;
 }
@@ -68,7 +71,8 @@ bool segments_resize(struct pool *pool, uint64_t n)
 	assert(n >= old);
 	if (!grow_array(&segments->table, sizeof(struct segment), old, n) ||
 	    !grow_array(&segments->pages, sizeof(struct segtab_page), segments->npages, npages) ||
-	    !grow_array(&segments->free_map, sizeof(uint64_t), (old + 63) / 64, (n + 63) / 64))
+	    !grow_array(&segments->free_map, sizeof(uint64_t), (old + 63) / 64, (n + 63) / 64) ||
+	    !grow_array(&segments->backed, sizeof(uint64_t), (old + 63) / 64, (n + 63) / 64))
 		return false;
 	segments->n = n;
 	segments->npages = npages;
@@ -77,6 +81,8 @@ bool segments_resize(struct pool *pool, uint64_t n)
 
 		segments->table[i].state = super ? SEGMENT_SUPER : SEGMENT_FREE;
 		segments->usable += !super;
+		if (!super && !pool->env->file)
+			segment_backed(pool, (uint32_t)i, true);
 	}
 	return true;
 }
@@ -137,6 +143,7 @@ static void begin_life(struct pool *pool, uint32_t segno, enum vf_stream stream,
 	segment->state = SEGMENT_SEALED;
 	segment->stream = (uint8_t)stream;
 	segment->last_seq = seq;
+	segment_backed(pool, segno, true);
 }
 
 void segment_change(struct pool *pool, uint32_t segno, int32_t units, uint64_t seq)
@@ -189,17 +196,51 @@ bool segment_reusable(const struct pool *pool, uint32_t segno)
 	return !pool->segments->wrong && seqs_allow(pool, segment);
 }
 
+static bool is_free(const struct segments *segments, uint32_t segno)
+{
+	return segments->free_map[segno / 64] >> segno % 64 & 1;
+}
+
+static bool is_backed(const struct segments *segments, uint32_t segno)
+{
+	return segments->backed[segno / 64] >> segno % 64 & 1;
+}
+
 static void free_map_set(struct pool *pool, uint32_t segno, bool free)
 {
 	struct segments *segments = pool->segments;
-	uint64_t bit = 1ull << segno % 64, *word = &segments->free_map[segno / 64];
 
-	if (free == ((*word & bit) != 0))
+	if (free == is_free(segments, segno))
 		return;
-	*word ^= bit;
+	segments->free_map[segno / 64] ^= 1ull << segno % 64;
 	segments->nfree += free ? 1 : (uint64_t)-1;
+	if (is_backed(segments, segno))
+		segments->nready += free ? 1 : (uint64_t)-1;
 	if (free && segno / 64 < segments->hint)
 		segments->hint = segno / 64;
+}
+
+void segment_backed(struct pool *pool, uint32_t segno, bool backed)
+{
+	struct segments *segments = pool->segments;
+
+	if (backed == is_backed(segments, segno))
+		return;
+	segments->backed[segno / 64] ^= 1ull << segno % 64;
+	segments->nbacked += backed ? 1 : (uint64_t)-1;
+	if (is_free(segments, segno))
+		segments->nready += backed ? 1 : (uint64_t)-1;
+}
+
+void segment_forget(struct pool *pool, uint32_t segno)
+{
+	struct segment *segment = segment_at(pool, segno);
+
+	if (segment->live != 0)
+		return;
+	segment->last_seq = segment->kill_seq = 0;
+	segment->state = SEGMENT_FREE;
+	segment_dirty(pool, segno);
 }
 
 static void look_again(struct pool *pool, uint32_t segno)
@@ -221,6 +262,7 @@ void segments_recount(struct pool *pool)
 	if (segments->nfree > before)
 		fiber_queue_wake_all(&segments->waiting);
 	credit_update(pool);
+	hostspace_kick(pool);
 }
 
 void segment_pin(struct pool *pool, uint32_t segno)
@@ -248,6 +290,7 @@ void segment_seal(struct pool *pool, uint32_t segno, uint64_t seq)
 
 	assert(segment->state == SEGMENT_OPEN);
 	segment->state = SEGMENT_SEALED;
+	segment_backed(pool, segno, true);
 	if (seq > segment->last_seq)
 		segment->last_seq = seq;
 	segment_dirty(pool, segno);
@@ -277,18 +320,22 @@ static uint64_t kept_back(const struct pool *pool, enum segment_use use)
 	}
 }
 
-/* The lowest one, so that the host's file stays short; 0: none. */
+/* The lowest one, so that the host's file stays short, of those that are backed
+ * while there are any; 0: none. */
 static uint32_t find_free(struct segments *segments)
 {
 	uint64_t nwords = (segments->n + 63) / 64;
 
-	for (; segments->hint < nwords; segments->hint++) {
-		uint64_t word = segments->free_map[segments->hint];
+	while (segments->hint < nwords && segments->free_map[segments->hint] == 0)
+		segments->hint++;
+	for (uint64_t i = segments->hint; i < nwords; i++) {
+		uint64_t word = segments->free_map[i];
 
+		if (segments->nready)
+			word &= segments->backed[i];
 		if (word != 0)
-			return (uint32_t)(segments->hint * 64 + (uint64_t)__builtin_ctzll(word));
+			return (uint32_t)(i * 64 + (uint64_t)__builtin_ctzll(word));
 	}
-	segments->hint = 0;
 	return 0;
 }
 
@@ -298,7 +345,7 @@ uint32_t segment_take(struct pool *pool, enum vf_stream stream, enum segment_use
 	struct segment *segment;
 	uint32_t segno;
 
-	if (segments->nfree <= kept_back(pool, use))
+	if (segments_reusable(pool) <= kept_back(pool, use))
 		return 0;
 	segno = find_free(segments);
 	if (segno == 0)
@@ -311,17 +358,23 @@ uint32_t segment_take(struct pool *pool, enum vf_stream stream, enum segment_use
 	segment->state = SEGMENT_OPEN;
 	segment->last_seq = segment->kill_seq = 0;
 	segment_dirty(pool, segno);
+	segment_backed(pool, segno, true);
+	hostspace_kick(pool);
 	return segno;
 }
 
 uint64_t segments_reusable(const struct pool *pool)
 {
-	return pool->segments->nfree;
+	const struct segments *segments = pool->segments;
+
+	return segments->host_full ? segments->nready : segments->nfree;
 }
 
 uint64_t segments_usable(const struct pool *pool)
 {
-	return pool->segments->usable;
+	const struct segments *segments = pool->segments;
+
+	return segments->host_full ? segments->nbacked : segments->usable;
 }
 
 uint64_t segments_live_units(const struct pool *pool)

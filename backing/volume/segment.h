@@ -67,7 +67,9 @@ void segment_seal(struct pool *pool, uint32_t segno, uint64_t seq);
 void segments_recount(struct pool *pool);
 bool segment_reusable(const struct pool *pool, uint32_t segno);
 uint64_t segments_reusable(const struct pool *pool); /* how many now */
-uint64_t segments_usable(const struct pool *pool);   /* all but those of superblocks */
+/* All but those of superblocks; when the host is full, those that it has given
+ * space for. */
+uint64_t segments_usable(const struct pool *pool);
 /* Segments that users' writes may not count on: two replay windows and room to
  * clean in; less in small pools. */
 uint64_t segments_reserve(const struct pool *pool);

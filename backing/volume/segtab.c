@@ -54,6 +54,8 @@ static void page_take(struct pool *pool, uint64_t index, const struct vf_segtab 
 		segment->kill_seq = le64_get(&rec->kill_seq);
 		if (segment->live || segment->last_seq || segment->kill_seq)
 			segment->state = SEGMENT_SEALED;
+		if (segment->state == SEGMENT_SEALED)
+			segment_backed(pool, (uint32_t)segno, true);
 		segments->live_units += segment->live;
 		if (segment->stream == VF_M)
 			segments->map_units += segment->live;
