@@ -19,6 +19,7 @@ struct volume_range {
 struct volume {
 	struct pool *pool;
 	struct list link; /* of the pool's, in order of name */
+	struct list id_link;
 	uint32_t id;
 	uint8_t uuid[16];
 	char name[VF_NAME_MAX + 1];
@@ -26,6 +27,7 @@ struct volume {
 	bool wide; /* checksum sha256: long entries */
 	uint64_t created_s;
 	bool deleting;
+	bool leaving; /* is about to be: nobody may begin to use it */
 	uint32_t users;
 	struct tree head;
 	uint64_t mapped; /* sectors */
@@ -56,10 +58,22 @@ void volume_encode(const struct volume *volume, struct vf_volume *out, uint64_t 
 /* In a fiber, from a checkpoint: writes records that changed, as tree_checkpoint(). */
 int volumes_checkpoint(struct pool *pool, struct vf_tree *out, uint64_t *applied);
 int volumes_load(struct pool *pool, const struct vf_tree *root, struct err *err);
-/* The id that the next new volume gets; what a checkpoint says of it. */
+/*
+ * What a root says of the table that volumes_checkpoint() wrote last: every id
+ * below was laid out before, so one of them that the table does not have is gone,
+ * and replay does not make it anew.
+ */
 uint32_t volumes_next_id(const struct pool *pool);
 void volumes_set_next(struct pool *pool, uint32_t next_id);
 /* The reaper has worked off a deleted volume: it is forgotten. */
 void volume_forget(struct volume *volume);
+
+/* ---- for volume_control.c ---- */
+
+/* One that is not laid out yet: volume_apply() takes it, volume_free() gives up. */
+struct volume *volume_new(struct pool *pool, uint32_t id);
+void volume_free(struct volume *volume);
+uint32_t volume_new_id(struct pool *pool); /* 0: there are no more */
+bool volume_pending(struct pool *pool, const char *name);
 
 #endif
