@@ -263,9 +263,9 @@ int bulk_write(struct pool *pool, enum vf_stream stream_no, struct bulk_item *it
 	while (done < nitems && !rc) {
 		uint32_t room, n;
 
-		rc = pool->read_only ? -EROFS
-				     : stream_room(pool, stream, stream_no, items + done, use,
-						   &room);
+		rc = pool->read_only
+			     ? -EROFS
+			     : stream_room(pool, stream, stream_no, items + done, use, &room);
 		if (rc)
 			break;
 		n = items_fit(items + done, nitems - done, room);

@@ -27,7 +27,7 @@ struct checkpointer {
 	uint64_t number;
 	uint64_t replay[2]; /* of the newest and the older one */
 	uint64_t begun, ended;
-	int rc; /* of the one that ended last */
+	int rc;		  /* of the one that ended last */
 	uint64_t next_ns; /* when the next one is due */
 	bool running, background, wanted, stopping;
 	struct fiber_queue changed; /* one has ended */

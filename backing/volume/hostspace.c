@@ -4,7 +4,7 @@
 #include "backing/volume/io.h"
 #include "backing/volume/segtab.h"
 
-#define RUN_MAX	 8u		/* segments allocated or punched at once */
+#define RUN_MAX	 8u	       /* segments allocated or punched at once */
 #define RETRY_NS 5000000000ull /* after the host had no space */
 
 /* Free segments that are kept backed: what cleaning begins at, and some for
@@ -20,15 +20,13 @@ static bool wants_more(const struct pool *pool)
 
 	if (segments->nready >= ahead(pool) || segments->nready == segments->nfree)
 		return false;
-	return !segments->host_full ||
-	       pool->env->ops->now_ns(pool->env) >= segments->host_retry_ns;
+	return !segments->host_full || pool->env->ops->now_ns(pool->env) >= segments->host_retry_ns;
 }
 
 /* What is given back: beyond twice what is kept, by the highest ones. */
 static bool wants_less(const struct pool *pool)
 {
-	return pool->segments->nready > 3 * ahead(pool) ||
-	       pool_mutant(pool, MUTANT_PUNCH_EARLY);
+	return pool->segments->nready > 3 * ahead(pool) || pool_mutant(pool, MUTANT_PUNCH_EARLY);
 }
 
 static bool bit(const uint64_t *map, uint64_t i)
@@ -147,8 +145,8 @@ static void run(void *arg)
 	struct pool *pool = arg;
 	struct segments *segments = pool->segments;
 
-	while (may(pool) && (wants_more(pool) ? allocate_some(pool)
-					      : wants_less(pool) && punch_some(pool)))
+	while (may(pool) &&
+	       (wants_more(pool) ? allocate_some(pool) : wants_less(pool) && punch_some(pool)))
 		;
 	segments->host_running = false;
 	fiber_queue_wake_all(&segments->host_stopped);

@@ -189,7 +189,8 @@ bool segment_reusable(const struct pool *pool, uint32_t segno)
 {
 	const struct segment *segment = &pool->segments->table[segno];
 
-	if (segment->live != 0 || (segment->pins != 0 && !pool_mutant(pool, MUTANT_UNPINNED_VICTIM)))
+	if (segment->live != 0 ||
+	    (segment->pins != 0 && !pool_mutant(pool, MUTANT_UNPINNED_VICTIM)))
 		return false;
 	if (segment->state != SEGMENT_FREE && segment->state != SEGMENT_SEALED)
 		return false;

@@ -21,8 +21,8 @@ struct segments {
 	struct segtab_page *pages;
 	uint64_t npages;
 	struct tree tree;
-	uint64_t *free_map; /* a bit for each reusable segment */
-	uint64_t *backed;   /* and for each that the host has given space for */
+	uint64_t *free_map;	/* a bit for each reusable segment */
+	uint64_t *backed;	/* and for each that the host has given space for */
 	uint64_t nfree, nready; /* reusable; of these, backed */
 	uint64_t nbacked;
 	uint64_t hint; /* no bit is set in words before it */
