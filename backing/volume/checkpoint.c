@@ -228,37 +228,11 @@ static int foreign_fence(struct pool *pool)
 	return rc;
 }
 
-/* The trees of volumes.  Volumes may come and go while this waits. */
-static int trees_write(struct pool *pool, uint64_t *applied)
-{
-	uint32_t done = 0;
-
-	for (;;) {
-		struct volume *next = NULL, *volume;
-		struct vf_tree out;
-		int rc;
-
-		for (volume = volumes_each(pool, NULL); volume; volume = volumes_each(pool, volume))
-			if (volume->id > done && volume->head.dirty &&
-			    (!next || volume->id < next->id))
-				next = volume;
-		if (!next)
-			return 0;
-		done = next->id;
-		next->dirty = true;
-		rc = tree_checkpoint(&next->head, &out, applied);
-		if (rc)
-			return rc;
-	}
-}
-
 /* All pages; *applied: the newest seq that one of them has. */
 static int pages_write(struct pool *pool, struct vf_root *root, uint64_t *applied)
 {
-	int rc = trees_write(pool, applied);
+	int rc = volumes_checkpoint(pool, &root->voltab, applied);
 
-	if (!rc)
-		rc = volumes_checkpoint(pool, &root->voltab, applied);
 	return rc ? rc : segtab_checkpoint(pool, &root->segtab, applied);
 }
 
