@@ -114,6 +114,7 @@ void volume_free(struct volume *volume)
 	list_del(&volume->link);
 	list_del(&volume->id_link);
 	tree_release(&volume->head);
+	free(volume->op);
 	free(volume);
 }
 
@@ -441,6 +442,25 @@ static int record_write(struct pool *pool, uint32_t id, uint64_t *applied)
 	return rc;
 }
 
+/* Records of volumes that are worked off go; their structs when nobody has them. */
+static int gone_remove(struct pool *pool)
+{
+	struct list *gone = &pool->volumes->gone;
+	struct list *link = gone->next;
+
+	while (link != gone) {
+		struct volume *volume = container_of(link, struct volume, link);
+		int rc = record_name(pool, volume->id, NULL);
+
+		if (rc)
+			return rc;
+		link = link->next;
+		if (volume->users == 0)
+			volume_free(volume);
+	}
+	return 0;
+}
+
 int volumes_checkpoint(struct pool *pool, struct vf_tree *out, uint64_t *applied)
 {
 	struct volumes *volumes = pool->volumes;
@@ -454,12 +474,8 @@ int volumes_checkpoint(struct pool *pool, struct vf_tree *out, uint64_t *applied
 		id = volume->id;
 		rc = record_write(pool, id, applied);
 	}
-	while (!rc && !list_empty(&volumes->gone)) {
-		volume = container_of(volumes->gone.next, struct volume, link);
-		rc = record_name(pool, volume->id, NULL);
-		if (!rc)
-			volume_free(volume);
-	}
+	if (!rc)
+		rc = gone_remove(pool);
 	if (!rc)
 		rc = tree_checkpoint(&volumes->tree, out, applied);
 	if (!rc)
