@@ -19,13 +19,22 @@ struct region;
 struct stage_item {
 	struct list region_link; /* of the region, newest first */
 	struct list order_link;	 /* of the volume, or of its group */
-	struct region *region;
+	struct volume *volume;
+	struct region *region; /* NULL: a range operation */
 	uint64_t ticket;
 	uint16_t start, nsectors; /* in the region */
 	bool hole;
-	bool in_group;
-	uint8_t *data; /* nsectors * 512 bytes, 64-byte aligned; NULL in a hole */
+	bool wide;	  /* a hole that is not within one window, or a range */
+	bool in_group;	  /* its group is cut */
+	bool run_end;	  /* of those that lie in one group: the last */
+	bool command_end; /* the last one of its command */
+	uint8_t *data;	  /* nsectors * 512 bytes, 64-byte aligned; NULL in a hole */
 	uint64_t charge;
+	uint64_t range, nregions; /* of a range operation */
+	uint32_t window_len;	  /* bytes: record_len when it was staged */
+	/* group_cut.c: items of the same window in the same group */
+	struct stage_item *window_next, *window_last;
+	uint32_t window_slot;
 };
 
 int stage_open(struct pool *pool, struct err *err);
@@ -39,6 +48,7 @@ void stage_flush(struct pool *pool, struct vreq *req);
 /* Room or segments are there again. */
 void stage_retry(struct pool *pool);
 bool stage_empty(const struct pool *pool);
+/* Memory: items, groups under way, posts. */
 uint64_t stage_bytes(const struct pool *pool);
 
 #endif
