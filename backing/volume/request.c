@@ -16,9 +16,12 @@ void vreq_finish(struct vreq *req, int err)
 
 void requests_run(struct pool *pool)
 {
-	struct list *link;
+	struct list finished, *link;
 
-	while ((link = list_pop(&pool->finished)) != NULL) {
+	/* What those called finish at once is for the next round. */
+	list_init(&finished);
+	list_splice(&finished, &pool->finished);
+	while ((link = list_pop(&finished)) != NULL) {
 		struct vreq *req = container_of(link, struct vreq, link);
 
 		req->done(req);

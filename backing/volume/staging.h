@@ -33,7 +33,8 @@ struct staging {
 	uint64_t run_sectors;
 	struct list items;   /* of the run that is not whole yet */
 	bool wide;	     /* its holes span windows */
-	uint64_t item_extra; /* charge of an item beyond its bytes */
+	uint64_t charge;     /* of what is still to come */
+	uint64_t item_extra; /* of an item beyond its bytes */
 	uint32_t iov;	     /* where in the request's data */
 	size_t iov_off;
 };
@@ -86,7 +87,7 @@ struct record {
 	uint16_t start, nsectors;
 	const uint8_t *data;	  /* what it holds */
 	uint8_t *gathered;	  /* data's memory, where it is not an item's */
-	struct stage_item *items; /* of its window, to be gathered; NULL: they are */
+	struct stage_item *items; /* of its window, to be gathered; NULL: it is one */
 	uint8_t *slot;		  /* in the group: where it may be packed, at worst */
 	struct codec_choice choice;
 	bool try;  /* to compress */
@@ -183,6 +184,7 @@ struct log {
 	struct buddy own_memory; /* of posts' groups */
 	uint8_t *headers;
 	struct stage_item **windows; /* group_cut.c */
+	uint32_t window_mask;
 	uint64_t cut_number;
 	struct list posts;
 	bool starved;	  /* no memory for a group: a flush would free some */

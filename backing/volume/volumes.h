@@ -43,6 +43,9 @@ struct volume {
 	struct list waiting;	/* struct vreq: FLUSH and FUA */
 	struct list ready_link; /* of volumes with something staged */
 	struct probe_history probe;
+	uint64_t cut_number; /* the group that has items of it last: of those */
+	bool cut_wide;	     /* some span windows */
+	uint32_t cut_window_len;
 };
 
 int volumes_open(struct pool *pool, struct err *err);
