@@ -67,9 +67,22 @@ enum iscsi_conn_event {
 #define ISCSI_CONN_OUTS_MAX   64
 #define ISCSI_CONN_OUTS_LIMIT 2048
 
-/* So many answers that it has not taken show that an initiator is behind: the
- * next receive may wait batch-us and bring more commands at once. */
+/*
+ * So many answers that it has not taken show that an initiator is behind: the
+ * next receive may wait and bring more commands at once.  How long is learned
+ * from what a wait has brought: a command for each answer that it had left, and
+ * it had nothing more to work on, so the next wait is shorter; else it is
+ * longer.  At most batch-us, which the sessions of a reactor share.
+ */
 #define ISCSI_UNTAKEN_MIN 8
+
+struct iscsi_gather {
+	uint32_t ncmds;	       /* that came in this receive */
+	uint32_t exp_stat_sn;  /* of the last of them */
+	uint32_t hold_us;      /* what has been learned; 0: nothing yet */
+	bool held;	       /* the wait for it was */
+	uint32_t held_stat_sn; /* exp_stat_sn when it began */
+};
 
 enum iscsi_rx_phase {
 	ISCSI_RX_HEADER, /* BHS, then AHS and header digest */
@@ -123,6 +136,7 @@ struct iscsi_conn {
 	uint64_t life_ns;  /* when a byte last came or went */
 	uint64_t ping_ns;
 	struct iscsi_rx rx;
+	struct iscsi_gather gather;
 	struct list link;	/* iscsi_reactor.conns */
 	struct list login_link; /* iscsi_reactor.logins */
 	struct list tasks;	/* iscsi_task.conn_link: all of this connection */

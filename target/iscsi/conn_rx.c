@@ -26,6 +26,9 @@
 /* Receives of one connection until the others have their turn. */
 #define RX_ROUNDS_MAX 4
 
+/* The shortest wait that is held: what is learned begins here. */
+#define HOLD_MIN_US 10
+
 static void rx_init(struct iscsi_rx *rx)
 {
 	rx->phase = ISCSI_RX_HEADER;
@@ -418,6 +421,34 @@ static void receive_deaf(struct iscsi_conn *conn)
 		iscsi_conn_poll_in(conn);
 }
 
+/* A receive is over: whether the next one waits for more, and how long. */
+static void gather(struct iscsi_conn *conn)
+{
+	struct iscsi_gather *g = &conn->gather;
+	uint32_t nsessions, untaken, max;
+
+	if (g->ncmds == 0 || conn->closing)
+		return;
+	nsessions = atomic_load_explicit(&conn->ir->nsessions, memory_order_relaxed);
+	max = iscsi_server_view(conn->ir->server)->server.batch_us / (nsessions ? nsessions : 1);
+	/* None of these commands has been answered yet, so that StatSN tells
+	 * how many answers the initiator had left when the wait began. */
+	if (g->held && g->ncmds >= conn->stat_sn - g->held_stat_sn)
+		g->hold_us -= g->hold_us / 4;
+	else if (g->held)
+		g->hold_us += g->hold_us / 4;
+	if (g->hold_us < HOLD_MIN_US)
+		g->hold_us = HOLD_MIN_US;
+	if (g->hold_us > max)
+		g->hold_us = max;
+	untaken = conn->stat_sn - g->exp_stat_sn;
+	g->held = untaken >= ISCSI_UNTAKEN_MIN && untaken <= conn->session->window;
+	g->held_stat_sn = g->exp_stat_sn;
+	if (g->held)
+		reactor_hold(conn->ir->reactor, g->hold_us);
+	g->ncmds = 0;
+}
+
 void iscsi_rx_ready(struct iscsi_conn *conn)
 {
 	for (int i = 0; i < RX_ROUNDS_MAX && !conn->deaf; i++) {
@@ -426,6 +457,7 @@ void iscsi_rx_ready(struct iscsi_conn *conn)
 		if (!receive(conn))
 			break;
 	}
+	gather(conn);
 	if (conn->deaf && !conn->closing)
 		receive_deaf(conn);
 	else if (!conn->rx.blocked && !conn->paused)

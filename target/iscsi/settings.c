@@ -234,16 +234,18 @@ const struct option_spec iscsi_server_options[] = {
 		.type = OPTION_UINT,
 		.reload = RELOAD_LIVE,
 		SERVER(batch_us),
-		.def = "50",
+		.def = "200",
 		.min = 0,
 		.max = 1000,
 		.unit = "us",
-		.summary = "time that commands are gathered while an initiator is behind; 0: never",
+		.summary = "longest time that commands are gathered while an initiator is behind; "
+			   "0: never",
 		.doc = "An initiator that has not taken eight or more of the answers that were "
-		       "sent "
-		       "to it is not waiting for the next one. Its commands are then gathered for "
-		       "this long and served in one go, which halves the processor time of small "
-		       "commands. One command at a time is never held.",
+		       "sent to it is not waiting for the next one. Its commands are then gathered "
+		       "and served in one go, which halves the processor time of small commands, "
+		       "for as long as it has answers left to work on: the daemon learns how long "
+		       "that is. The sessions of a reactor share this time. One command at a time "
+		       "is never held.",
 	},
 	OPTION_END,
 };

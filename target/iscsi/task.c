@@ -492,16 +492,6 @@ static void immediate_data_to(struct iscsi_task *task)
 	rx_buffers_get(task, all_here);
 }
 
-/* ExpStatSN says what the initiator had taken when it sent the command. */
-static void hold_if_behind(const struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
-{
-	uint32_t untaken = conn->stat_sn - be32_get(&bhs->scsi_cmd.exp_stat_sn);
-
-	if (untaken >= ISCSI_UNTAKEN_MIN && untaken <= conn->session->window)
-		reactor_hold(conn->ir->reactor,
-			     iscsi_server_view(conn->ir->server)->server.batch_us);
-}
-
 bool iscsi_task_begin(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 {
 	struct iscsi_session *session = conn->session;
@@ -530,7 +520,9 @@ bool iscsi_task_begin(struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
 	task->immediate = immediate;
 	if (immediate)
 		conn->ir->nimmediate++;
-	hold_if_behind(conn, bhs);
+	conn->gather.ncmds++;
+	/* What the initiator had taken when it sent the command. */
+	conn->gather.exp_stat_sn = be32_get(&bhs->scsi_cmd.exp_stat_sn);
 	conn->rx.task = task;
 	if (!take_ahs(task, bhs)) {
 		iscsi_conn_reject_and_close(conn, ISCSI_REJECT_INVALID_PDU_FIELD,

@@ -60,6 +60,7 @@ static const struct test tests[] = {
 	TEST(pdu_split_anywhere_is_put_together),
 	TEST(data_out_split_anywhere_is_put_together),
 	TEST(writes_of_several_receives_reach_a_file_in_memory),
+	TEST(commands_of_an_initiator_that_is_behind_are_gathered),
 	TEST(pdus_in_one_segment_are_all_served),
 	TEST(login_pdus_in_one_segment_are_all_served),
 	TEST(padding_in_a_later_segment_is_awaited),

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/pdu/tests.h"
@@ -160,6 +161,47 @@ void writes_of_several_receives_reach_a_file_in_memory(void)
 			CU_ASSERT_EQUAL(memcmp(got, data[i], LEN), 0);
 		}
 	}
+	peer_close(&peer);
+	rig_stop(&rig);
+}
+
+static uint64_t iterations(const struct rig *rig)
+{
+	struct reactor_stats stats;
+
+	reactor_stats(rig->reactor[0], &stats);
+	return stats.iterations;
+}
+
+/* ExpStatSN tells that it has 16 answers more to look at; it sends a command each
+ * 0.1 ms or so. */
+void commands_of_an_initiator_that_is_behind_are_gathered(void)
+{
+	enum { ROUNDS = 40, N = 8 };
+	const struct timespec pause = { .tv_nsec = 100000 };
+	struct iscsi_bhs bhs;
+	struct peer peer;
+	struct rig rig;
+	uint64_t begin;
+
+	rig_prepare(&rig);
+	rig.nreactors = 1;
+	rig.settings.batch_us = 1000;
+	rig_start(&rig);
+	peer_open(&peer, &rig, "");
+	begin = iterations(&rig);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < N; i++) {
+			cmd_read(&bhs, 0, 0, 1);
+			peer_number(&peer, &bhs);
+			be32_put(&bhs.scsi_cmd.exp_stat_sn, peer.exp_stat_sn - 16);
+			peer_send(&peer, &bhs, NULL, 0);
+			nanosleep(&pause, NULL);
+		}
+		for (int i = 0; i < N; i++)
+			PEER_EXPECT(&peer, ISCSI_OP_DATA_IN);
+	}
+	CU_ASSERT_TRUE(iterations(&rig) - begin < ROUNDS * N / 2);
 	peer_close(&peer);
 	rig_stop(&rig);
 }

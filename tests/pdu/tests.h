@@ -72,6 +72,7 @@ void sender_of_single_bytes_is_served(void);
 void pdu_split_anywhere_is_put_together(void);
 void data_out_split_anywhere_is_put_together(void);
 void writes_of_several_receives_reach_a_file_in_memory(void);
+void commands_of_an_initiator_that_is_behind_are_gathered(void);
 void pdus_in_one_segment_are_all_served(void);
 void login_pdus_in_one_segment_are_all_served(void);
 void padding_in_a_later_segment_is_awaited(void);
