@@ -138,7 +138,8 @@ bool group_lay(struct group *group);
 /* Makes and lays out a group of posts, or a marker; false: not now. */
 bool group_lay_posts(struct pool *pool, bool marker);
 void group_free(struct group *group);
-/* It is durable, or (err) never will be. */
+/* It is durable: it ends.  Or (err) it never will be: posts are told, items stay
+ * where reads find them. */
 void group_end(struct group *group, int err);
 
 /* Begins to write it. */
@@ -225,6 +226,7 @@ struct log {
 void log_run(struct pool *pool);
 /* log_run() in a fiber: from wherever. */
 void log_wake(struct pool *pool);
+/* From the free ones, empty (lists too); NULL: all are taken. */
 struct group *group_get(struct log *log);
 
 /* log_place.c */
