@@ -50,6 +50,7 @@ struct vdev_io {
 
 /* Work for another thread: run(job) must touch nothing but what it was given;
  * done(job) comes on the pool's thread. */
+struct codec_choice;
 struct codec_workspace;
 
 struct venv_job {
@@ -65,11 +66,16 @@ struct venv_ops {
 	void (*submit)(struct venv *env, struct vdev_io *io);
 	void (*run_job)(struct venv *env, struct venv_job *job);
 	uint64_t (*now_ns)(struct venv *env);
+	/* Seconds of the calendar, for "created"; NULL: 0. */
+	uint64_t (*time_s)(struct venv *env);
 	/* Have pool_tick() called at that time (one timer; 0: none). */
 	void (*set_timer)(struct venv *env, uint64_t at_ns);
 	/* pool_run() is wanted soon, from the loop. */
 	void (*kick)(struct venv *env);
 	void (*random)(struct venv *env, void *out, size_t len);
+	/* Every workspace is made ready to compress with the choice; control path.
+	 * NULL: they are ready for all.  0 or -ENOMEM. */
+	int (*prepare)(struct venv *env, const struct codec_choice *choice);
 	/* Sleeps until something completed and handles it; only where the pool has
 	 * the thread to itself (tests, offline, opening).  NULL in the daemon. */
 	void (*wait)(struct venv *env);

@@ -48,8 +48,8 @@ struct pool {
 	uint64_t memory_max; /* highest seen */
 	uint64_t tick_ns;    /* when the timer is set to; 0: it is not */
 	uint8_t threshold;   /* percent used */
-	bool recovering; /* replay: nothing is written */
-	bool closing;	 /* quiescing: no new background work */
+	bool recovering;     /* replay: nothing is written */
+	bool closing;	     /* quiescing: no new background work */
 	bool at_rest;
 	bool read_only;
 	bool quiet;
@@ -67,7 +67,7 @@ struct pool {
 	struct credit *credit;
 	struct regions *regions;
 	struct cache *cache;
-	uint32_t ndir_pages; /* of level 1, unpacked: tree.c */
+	uint32_t ndir_pages;   /* of level 1, unpacked: tree.c */
 	struct iobufs *iobufs; /* reader_open() makes them */
 	struct reader *reader;
 	struct merger *merger;
@@ -94,6 +94,9 @@ void pool_fence(struct pool *pool, const char *why);
  * caller is in one, else by driving the environment (env->wait).
  */
 int pool_control(struct pool *pool, int (*fn)(struct pool *pool, void *arg), void *arg);
+
+/* Something will be compressed with this choice. */
+int pool_prepare_codec(struct pool *pool, const struct codec_choice *choice);
 
 /* The parts of a pool, in the order in which they need each other (pool.c). */
 int pool_parts_open(struct pool *pool, struct err *err);

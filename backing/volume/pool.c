@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "backing/volume/bulk.h"
 #include "backing/volume/cache.h"
@@ -172,6 +171,7 @@ int pool_open(struct venv *env, const struct pool_open_args *args, struct pool *
 	rc = pool_parts_open(pool, err);
 	if (rc)
 		goto fail;
+	pool_prepare_codec(pool, &(struct codec_choice){ CODEC_LZ4, 1 });
 	rc = pool_control(pool, recover, &opening);
 	if (rc)
 		goto fail_parts;
@@ -236,7 +236,7 @@ static void super_fill(struct venv *env, struct vf_super *super, uint64_t len, u
 	le32_put(&super->incarnation, 1);
 	le32_put(&super->segment_len, segment_len);
 	le64_put(&super->nsegments, len / segment_len);
-	le64_put(&super->created_s, (uint64_t)time(NULL));
+	le64_put(&super->created_s, env->ops->time_s ? env->ops->time_s(env) : 0);
 	le32_put(&super->ndevices, 1);
 	le32_put(&super->unit_shift, 6);
 	env->ops->random(env, super->devices[0].uuid, sizeof(super->devices[0].uuid));
@@ -351,12 +351,22 @@ int pool_quiesce(struct pool *pool, struct err *err)
 	return 0;
 }
 
+int pool_prepare_codec(struct pool *pool, const struct codec_choice *choice)
+{
+	return pool->env->ops->prepare ? pool->env->ops->prepare(pool->env, choice) : 0;
+}
+
 void pool_resume(struct pool *pool, struct venv *env)
 {
+	static const struct codec_choice hot = { CODEC_LZ4, 1 };
+
 	assert(pool->at_rest);
 	pool->env->pool = NULL;
 	pool->env = env;
 	env->pool = pool;
+	pool_prepare_codec(pool, &hot);
+	for (struct volume *v = volume_next(pool, NULL); v; v = volume_next(pool, v))
+		pool_prepare_codec(pool, &v->settings.codec);
 	pool->closing = false;
 	pool->at_rest = false;
 	pool_tick(pool);

@@ -236,6 +236,19 @@ static void sync_wait(struct venv *env)
 
 /* ---- life ---- */
 
+static uint64_t sync_time_s(struct venv *env)
+{
+	(void)env;
+	return (uint64_t)time(NULL);
+}
+
+static int sync_prepare(struct venv *env, const struct codec_choice *choice)
+{
+	struct err err;
+
+	return codec_workspace_prepare(env->workspace, choice, &err);
+}
+
 static const struct venv_ops sync_ops = {
 	.submit = sync_submit,
 	.run_job = sync_run_job,
@@ -243,6 +256,8 @@ static const struct venv_ops sync_ops = {
 	.set_timer = sync_set_timer,
 	.kick = sync_kick,
 	.random = sync_random,
+	.prepare = sync_prepare,
+	.time_s = sync_time_s,
 	.wait = sync_wait,
 };
 

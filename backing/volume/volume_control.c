@@ -198,7 +198,7 @@ static void volume_fill(struct volume *volume, const struct creating *creating)
 	volume->settings = *creating->settings;
 	volume->wide = creating->settings->checksum == VF_SHA256;
 	env->ops->random(env, volume->uuid, sizeof(volume->uuid));
-	volume->created_s = env->ops->now_ns(env) / 1000000000u;
+	volume->created_s = env->ops->time_s ? env->ops->time_s(env) : 0;
 }
 
 static int create_fiber(struct pool *pool, void *arg)

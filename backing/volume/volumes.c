@@ -221,6 +221,7 @@ static void record_take(struct volume *volume, const struct vf_volume *record)
 		.codec = { record->codec, (int8_t)record->level },
 		.checksum = record->checksum,
 	};
+	pool_prepare_codec(volume->pool, &volume->settings.codec);
 	volume->wide = record->checksum == VF_SHA256;
 	volume->created_s = le64_get(&record->created_s);
 	volume->deleting = le32_get(&record->flags) & VF_VOLUME_DELETING;
