@@ -25,17 +25,19 @@ struct cut {
 	struct group *group;
 	uint64_t number;
 	uint64_t used; /* bytes of the group, at worst */
+	uint32_t nitems;
 };
 
 /* ---- which items ---- */
 
-/* So many bytes of a group, with what surrounds its payloads. */
-static bool fits(const struct cut *cut, uint64_t bytes)
+/* So many bytes more of a group, with what surrounds its payloads. */
+static bool fits(const struct cut *cut, uint64_t bytes, uint32_t nitems)
 {
 	/* The gaps behind the table and before raw payloads, and the end. */
 	uint64_t around = sizeof(struct vf_group) + VF_UNIT + 2 * VF_BLOCK;
 
-	return bytes <= cut->group->cap - around - cut->used;
+	return bytes <= cut->group->cap - around - cut->used &&
+	       nitems <= cut->log->items_max - cut->nitems;
 }
 
 /* May it be in the group as it is so far? */
@@ -63,6 +65,8 @@ static void take(struct cut *cut, struct stage_item *item)
 	list_add_tail(&cut->group->items, &item->order_link);
 	item->in_group = true;
 	cut->used += stage_item_bound(item);
+	cut->nitems++;
+	cut->nitems++;
 	cut->group->bytes += (uint64_t)item->nsectors * VF_SECTOR;
 	cut->group->charge += item->charge;
 	stage->nunsent--;
@@ -74,7 +78,9 @@ static void take(struct cut *cut, struct stage_item *item)
 static uint64_t run_bound(const struct cut *cut, struct volume *volume)
 {
 	bool split = pool_mutant(cut->pool, MUTANT_SPLIT_ATOMIC);
+	uint32_t nitems = cut->nitems;
 	uint64_t bytes = 0;
+	uint32_t nitems = 0;
 
 	list_for_each(link, &volume->staged) {
 		struct stage_item *item = container_of(link, struct stage_item, order_link);
@@ -82,7 +88,7 @@ static uint64_t run_bound(const struct cut *cut, struct volume *volume)
 		if (!suits(cut, item))
 			return 0;
 		bytes += stage_item_bound(item);
-		if (!fits(cut, bytes))
+		if (!fits(cut, bytes) || ++nitems > cut->log->items_max)
 			return 0;
 		if (item->run_end || split)
 			return bytes;
@@ -101,8 +107,8 @@ static bool cut_volume(struct cut *cut, struct volume *volume, uint64_t quantum)
 	       (run = run_bound(cut, volume)) != 0) {
 		taken += run;
 		for (uint64_t left = run; left > 0;) {
-			struct stage_item *item =
-				container_of(volume->staged.next, struct stage_item, order_link);
+			struct stage_item *item = container_of(volume->staged.next,
+							       struct stage_item, order_link);
 
 			left -= stage_item_bound(item);
 			take(cut, item);
@@ -151,7 +157,7 @@ static bool same_window(const struct stage_item *a, const struct stage_item *b)
 }
 
 /* Chains the item behind those of its window that are in the group; true: it is
- * the first.  The table has twice as many slots as a group has items at most. */
+ * the first.  The table has twice as many slots as a group may have items. */
 static bool window_add(struct log *log, struct stage_item *item)
 {
 	uint64_t key = (uint64_t)(uintptr_t)item->region / 64 * 2048 + window_of(item);
@@ -178,7 +184,7 @@ static bool window_add(struct log *log, struct stage_item *item)
 
 static struct record *record_make(struct group *group, const struct stage_item *item)
 {
-	/* As many as there may be items (log_open()). */
+	/* As many as groups that are cut may have items (log_open()). */
 	struct record *record = slab_get(group->log->records);
 
 	assert(record != NULL);

@@ -237,11 +237,10 @@ bool group_lay(struct group *group)
 static void posts_take(struct group *group)
 {
 	struct log *log = group->log;
-	uint32_t most = log->pool->geometry.segment_len / 2;
+	uint32_t most = log->pool->geometry.segment_len / 4; /* footers have all tables */
 
 	if (most > POSTS_LEN_MAX)
 		most = POSTS_LEN_MAX;
-	most -= VF_BLOCK;
 	while (!list_empty(&log->posts)) {
 		struct log_post *post = container_of(log->posts.next, struct log_post, link);
 		uint32_t len = (uint32_t)sizeof(post->desc) + le32_get(&post->desc.body_len);

@@ -29,6 +29,10 @@ void log_replayed(struct pool *pool, const struct vf_place *place, uint32_t bloc
 
 /* Something was staged or posted. */
 void log_kick(struct pool *pool);
+/* From pool_run(): does what log_kick() asked for. */
+void log_run_wanted(struct pool *pool);
+/* Nothing is to be done, now or at a tick. */
+bool log_idle(const struct pool *pool);
 /* From pool_tick(): groups that waited long enough. */
 void log_tick(struct pool *pool);
 

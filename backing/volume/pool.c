@@ -378,7 +378,7 @@ void pool_resume(struct pool *pool, struct venv *env)
 static void set_tick(struct pool *pool, uint64_t now_ns)
 {
 	bool idle = stage_empty(pool) && fiber_count(pool->fibers) == 0 &&
-		    log_durable(pool) == log_seq(pool);
+		    log_idle(pool);
 	uint64_t at_ns = now_ns + (idle ? TICK_IDLE_NS : TICK_NS);
 
 	if (pool->tick_ns > now_ns && pool->tick_ns <= at_ns)
@@ -391,6 +391,7 @@ void pool_run(struct pool *pool)
 {
 	assert(!fiber_self());
 	fiber_run(pool->fibers);
+	log_run_wanted(pool);
 	requests_run(pool);
 	if (fiber_ready(pool->fibers) || !list_empty(&pool->finished))
 		pool->env->ops->kick(pool->env);

@@ -389,8 +389,8 @@ static bool command_stage(struct stage *stage)
 		if (!item_next(stage))
 			return false;
 		/* Holes are never so many items that they need several runs. */
-		if (now->at < now->end && (now->req->op != VREQ_WRITE ||
-					   now->run_sectors + item_sectors(now) <= atomic))
+		if (now->at < now->end &&
+		    (now->req->op != VREQ_WRITE || now->run_sectors + item_sectors(now) <= atomic))
 			continue;
 		run_publish(stage);
 	}

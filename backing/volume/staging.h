@@ -12,9 +12,8 @@
  * Posts (descriptors of other parts) go in groups of their own, which pass those
  * of the cut list: what frees segments does not wait for users who need some.
  *
- * log_run() does whatever can be done now; it runs in a fiber that log_kick()
- * starts and that ends at once, so that all that came in one round of the loop is
- * in one group.
+ * log_run() does whatever can be done now; pool_run() calls it when log_kick() asked
+ * for it, so that all that came in one round of the loop is in one group.
  */
 #ifndef BACKING_VOLUME_STAGING_H
 #define BACKING_VOLUME_STAGING_H
@@ -173,7 +172,7 @@ struct log {
 	struct pool *pool;
 	bool started;
 	bool running, ran_again; /* log_run() */
-	bool fiber;		 /* log_fiber() is to run */
+	bool wanted;		 /* log_run() is, by log_run_wanted() */
 	bool failed;		 /* fenced, and everybody knows */
 
 	/* groups */
@@ -186,12 +185,14 @@ struct log {
 	uint8_t *headers;
 	struct stage_item **windows; /* group_cut.c */
 	uint32_t window_mask;
+	uint32_t items_max; /* of a group, so that its table is not too long */
 	uint64_t cut_number;
 	struct list posts;
 	bool starved;	  /* no memory for a group: a flush would free some */
 	bool no_segment;  /* a users' group waits for one */
 	bool cut_now;	  /* what is staged, however little it is */
-	uint32_t nmarkers; /* log_cut() that wait */
+	uint64_t want_seq; /* log_cut(): a group up to it, a marker if need be */
+	bool flush_now;	   /* what is written waits too long */
 
 	/* the place of the next group */
 	uint64_t seq;
@@ -201,6 +202,7 @@ struct log {
 	struct vf_hash prev;
 	bool header_due; /* the segment's header goes with the next group */
 	bool borrowed;	 /* the segment was taken where users might not have */
+	uint32_t spare;	 /* a segment taken for users in its stead; 0: none */
 	struct log_footer footers[FOOTERS_MAX];
 	uint32_t footer, ngroups; /* of the current segment */
 
@@ -224,7 +226,7 @@ struct log {
 
 /* Does what can be done. */
 void log_run(struct pool *pool);
-/* log_run() in a fiber: from wherever. */
+/* log_run() soon: from wherever. */
 void log_wake(struct pool *pool);
 /* From the free ones, empty (lists too); NULL: all are taken. */
 struct group *group_get(struct log *log);
@@ -232,17 +234,20 @@ struct group *group_get(struct log *log);
 /* log_place.c */
 void log_mark(struct log *log, uint32_t segno, uint32_t off, const struct vf_hash *prev,
 	      uint32_t nblocks);
-bool log_marks_full(const struct log *log);
 
 /* log_segment.c: room for a group of so many blocks; false: no segment, now. */
 bool log_room(struct pool *pool, uint32_t nblocks, uint32_t table_len, bool users);
 /* The group is laid out at the next place. */
 void log_footer_add(struct log *log, const struct group *group);
+/* The log goes on in its successor. */
+void log_segment_open(struct log *log, uint32_t successor);
 int log_segments_open(struct log *log);
 void log_segments_close(struct log *log);
 
 /* log_write.c */
 void log_flush_begin(struct pool *pool);
 bool log_flush_wanted(const struct log *log);
+/* The newest group such that it and all before it are written. */
+uint64_t log_complete(const struct log *log);
 
 #endif
