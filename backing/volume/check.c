@@ -166,11 +166,11 @@ static void check_positions(struct check *check)
 	struct pool *pool = check->pool;
 	const struct vf_super *super = &pool->super;
 
-	for (unsigned int i = 0; i < 2; i++)
-		for (unsigned int copy = 0; copy < 2; copy++)
-			if (le64_get(&super->root[i][copy].addr))
-				check_named(check, le64_get(&super->root[i][copy].addr),
-					    le32_get(&super->root[i][copy].stored), "a root");
+	/* The older one's died by the newest, and are kept until it is the older one. */
+	for (unsigned int copy = 0; copy < 2; copy++)
+		if (le64_get(&super->root[0][copy].addr))
+			check_named(check, le64_get(&super->root[0][copy].addr),
+				    le32_get(&super->root[0][copy].stored), "a root");
 	if (!check->first_window)
 		return;
 	if (le64_get(&super->root_seq[0]) > log_durable(pool))

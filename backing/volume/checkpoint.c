@@ -35,7 +35,7 @@ struct checkpointer {
 	struct page_change *changes;
 	uint32_t nchanges, room;
 	bool changes_lost; /* there was no memory: no root may be written */
-	bool root_dies;	   /* the older root is on the list already */
+	bool root_dies;	   /* the root before is on the list already */
 };
 
 int checkpointer_open(struct pool *pool, struct err *err)
@@ -304,9 +304,10 @@ static struct vf_root *root_make(struct checkpointer *cp, const struct vf_root *
 	struct vf_root *root;
 	uint32_t len;
 
-	/* The root before the one that becomes the older one is named no more. */
+	/* The root before this one dies too, kept as it is while it is the older one:
+	 * its replay position is before seq. */
 	for (int i = 0; i < 2 && !cp->root_dies; i++) {
-		const struct vf_ptr *ptr = &pool->super.root[1][i];
+		const struct vf_ptr *ptr = &pool->super.root[0][i];
 
 		if (le64_get(&ptr->addr))
 			checkpoint_change(pool, le64_get(&ptr->addr), le32_get(&ptr->stored),

@@ -50,43 +50,6 @@ void segments_close(struct pool *pool)
 	pool->segments = NULL;
 }
 
-/* realloc() whose new part is zeroed. */
-static bool grow_array(void *array_ptr, size_t size, uint64_t old, uint64_t new)
-{
-	void **array = array_ptr;
-	void *p = realloc(*array, size * new);
-
-	if (!p)
-		return false;
-	memset((char *)p + size * old, 0, size * (new - old));
-	*array = p;
-	return true;
-}
-
-bool segments_resize(struct pool *pool, uint64_t n)
-{
-	struct segments *segments = pool->segments;
-	uint64_t old = segments->n, npages = segtab_npages(n);
-
-	assert(n >= old);
-	if (!grow_array(&segments->table, sizeof(struct segment), old, n) ||
-	    !grow_array(&segments->pages, sizeof(struct segtab_page), segments->npages, npages) ||
-	    !grow_array(&segments->free_map, sizeof(uint64_t), (old + 63) / 64, (n + 63) / 64) ||
-	    !grow_array(&segments->backed, sizeof(uint64_t), (old + 63) / 64, (n + 63) / 64))
-		return false;
-	segments->n = n;
-	segments->npages = npages;
-	for (uint64_t i = old; i < n; i++) {
-		bool super = vf_segment_is_super(pool->geometry.segment_len, i);
-
-		segments->table[i].state = super ? SEGMENT_SUPER : SEGMENT_FREE;
-		segments->usable += !super;
-		if (!super && !pool->env->file)
-			segment_backed(pool, (uint32_t)i, true);
-	}
-	return true;
-}
-
 struct segment *segment_at(struct pool *pool, uint32_t segno)
 {
 	assert(segno < pool->segments->n);
@@ -242,6 +205,45 @@ void segment_forget(struct pool *pool, uint32_t segno)
 	segment->last_seq = segment->kill_seq = 0;
 	segment->state = SEGMENT_FREE;
 	segment_dirty(pool, segno);
+}
+
+/* realloc() whose new part is zeroed. */
+static bool grow_array(void *array_ptr, size_t size, uint64_t old, uint64_t new)
+{
+	void **array = array_ptr;
+	void *p = realloc(*array, size * new);
+
+	if (!p)
+		return false;
+	memset((char *)p + size * old, 0, size * (new - old));
+	*array = p;
+	return true;
+}
+
+bool segments_resize(struct pool *pool, uint64_t n)
+{
+	struct segments *segments = pool->segments;
+	uint64_t old = segments->n, npages = segtab_npages(n);
+
+	assert(n >= old);
+	if (!grow_array(&segments->table, sizeof(struct segment), old, n) ||
+	    !grow_array(&segments->pages, sizeof(struct segtab_page), segments->npages, npages) ||
+	    !grow_array(&segments->free_map, sizeof(uint64_t), (old + 63) / 64, (n + 63) / 64) ||
+	    !grow_array(&segments->backed, sizeof(uint64_t), (old + 63) / 64, (n + 63) / 64))
+		return false;
+	segments->n = n;
+	segments->npages = npages;
+	for (uint64_t i = old; i < n; i++) {
+		bool super = vf_segment_is_super(pool->geometry.segment_len, i);
+
+		segments->table[i].state = super ? SEGMENT_SUPER : SEGMENT_FREE;
+		segments->usable += !super;
+		if (!super && !pool->env->file)
+			segment_backed(pool, (uint32_t)i, true);
+		if (!super)
+			free_map_set(pool, (uint32_t)i, true);
+	}
+	return true;
 }
 
 static void look_again(struct pool *pool, uint32_t segno)
