@@ -66,7 +66,6 @@ static void take(struct cut *cut, struct stage_item *item)
 	item->in_group = true;
 	cut->used += stage_item_bound(item);
 	cut->nitems++;
-	cut->nitems++;
 	cut->group->bytes += (uint64_t)item->nsectors * VF_SECTOR;
 	cut->group->charge += item->charge;
 	stage->nunsent--;
@@ -78,7 +77,6 @@ static void take(struct cut *cut, struct stage_item *item)
 static uint64_t run_bound(const struct cut *cut, struct volume *volume)
 {
 	bool split = pool_mutant(cut->pool, MUTANT_SPLIT_ATOMIC);
-	uint32_t nitems = cut->nitems;
 	uint64_t bytes = 0;
 	uint32_t nitems = 0;
 
@@ -88,7 +86,7 @@ static uint64_t run_bound(const struct cut *cut, struct volume *volume)
 		if (!suits(cut, item))
 			return 0;
 		bytes += stage_item_bound(item);
-		if (!fits(cut, bytes) || ++nitems > cut->log->items_max)
+		if (!fits(cut, bytes, ++nitems))
 			return 0;
 		if (item->run_end || split)
 			return bytes;

@@ -251,9 +251,11 @@ static int create_fiber(struct pool *pool, void *arg)
 {
 	struct opening *opening = arg;
 	struct vf_place first = { .prev = { { 0 } } };
-	uint32_t segno = segment_take(pool, VF_W, SEGMENT_FOR_MAP);
+	uint32_t segno;
 	int rc;
 
+	segments_recount(pool);
+	segno = segment_take(pool, VF_W, SEGMENT_FOR_MAP);
 	assert(segno != 0);
 	segment_at(pool, segno)->state = SEGMENT_RESERVED;
 	pool->recovering = false;
