@@ -134,6 +134,11 @@ int pool_control(struct pool *pool, int (*fn)(struct pool *pool, void *arg), voi
 	return control.rc;
 }
 
+bool pool_fiber(struct pool *pool, void (*fn)(void *arg), void *arg)
+{
+	return fiber_start(pool->fibers, fn, arg);
+}
+
 /* ---- opening ---- */
 
 struct opening {
