@@ -23,6 +23,7 @@
 
 /* What settings can name; the filter `fault` is put in front by fault_open(). */
 static const struct backing_ops *const backing_table[] = {
+	&volume_ops,
 	&file_ops,
 	&block_ops,
 	&memory_ops,
@@ -51,6 +52,11 @@ void backing_free(struct backing *backing)
 	pthread_mutex_destroy(&backing->watch_lock);
 	free(backing->name);
 	free(backing);
+}
+
+bool backing_identity(const struct backing *backing, uint8_t uuid[16])
+{
+	return backing->ops->identity && backing->ops->identity(backing, uuid);
 }
 
 bool backing_space(const struct backing *backing, struct bk_space *out)
@@ -90,9 +96,15 @@ static int settings_check(const struct backing_settings *settings, struct err *e
 	if (settings->size && settings->size < settings->block_size)
 		return err_set(err, EINVAL, "size: %llu is less than one block of %u",
 			       (unsigned long long)settings->size, settings->block_size);
-	if (settings->backend == BACKING_KIND_BLOCK && !settings->path)
+	if (settings->backend == BACKING_KIND_BLOCK && !settings->path && !settings->volume)
 		return err_set(err, EINVAL, "path: a LUN with backend block needs one");
 	return 0;
+}
+
+static const char *settings_name(const struct backing_settings *settings,
+				 const struct backing_ops *ops)
+{
+	return settings->volume ? settings->volume : settings->path ? settings->path : ops->name;
 }
 
 static const struct backing_ops *table_find(const struct backing_settings *settings,
@@ -101,7 +113,7 @@ static const struct backing_ops *table_find(const struct backing_settings *setti
 	mode_t type = 0;
 	struct stat st;
 
-	if (settings->backend == BACKING_KIND_BLOCK) {
+	if (settings->backend == BACKING_KIND_BLOCK && settings->path) {
 		type = S_IFREG;
 		if (stat(settings->path, &st) == 0)
 			type = st.st_mode & S_IFMT;
@@ -163,10 +175,10 @@ int backing_open(const struct backing_settings *settings, struct backing **out, 
 	ops = table_find(settings, err);
 	if (!ops)
 		return -errno;
-	backing = backing_alloc(ops, settings->path ? settings->path : ops->name);
+	backing = backing_alloc(ops, settings_name(settings, ops));
 	if (!backing)
 		return err_set(err, ENOMEM, "no memory for the store of %s",
-			       settings->path ? settings->path : ops->name);
+			       settings_name(settings, ops));
 	backing->cache = settings->cache;
 	limits = &backing->limits;
 	limits->block_size = settings->block_size;
@@ -488,6 +500,10 @@ void backing_submit(struct bk_channel *channel, struct bk_req *req)
 	channel->in_flight++;
 	channel->submitting++;
 	req->then_flush = wants_flush(backing, req);
+	if (backing->ops->native_fua) {
+		req->flags = (uint8_t)((req->flags & ~BK_FUA) | (req->then_flush ? BK_FUA : 0));
+		req->then_flush = false;
+	}
 	err = judge(backing, req);
 	if (err || (op_rules[req->op].has_range && req->len == 0) ||
 	    (req->op == BK_FLUSH && backing->cache == BACKING_CACHE_UNSAFE)) {

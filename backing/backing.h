@@ -135,8 +135,9 @@ struct bk_req {
 	struct reactor_msg msg;
 	struct list link;
 	struct iovec rest;
-	uint64_t pos;  /* bytes done */
-	uint32_t mode; /* of fallocate(2) */
+	uint64_t pos;	   /* bytes done */
+	uint32_t mode;	   /* of fallocate(2); volume: the result */
+	uint64_t room[24]; /* volume: its own request */
 };
 
 /* ---- a store ---- */
@@ -161,6 +162,9 @@ struct backing_ops {
 	uint32_t native;     /* 1u << bk_op that the store does itself; READ, WRITE
 				 * and FLUSH must be among them */
 
+	/* BK_FUA on what changes data is done by the store: no flush behind it. */
+	bool native_fua;
+
 	/* Serves what the settings name?  type is the S_IFMT of path, S_IFREG
 	 * when there is nothing yet, 0 without a path.  NULL: never by settings. */
 	bool (*serves)(const struct backing_settings *settings, mode_t type);
@@ -175,6 +179,9 @@ struct backing_ops {
 	 * to the wrapper to take it over. */
 	int (*resize)(struct backing *backing, const struct backing_settings *settings,
 		      uint64_t *size_bytes, struct err *err);
+	/* Control thread.  The store has an identity of its own, which goes where it
+	 * goes; NULL: it has not. */
+	bool (*identity)(const struct backing *backing, uint8_t uuid[16]);
 	/* Any thread; must not block.  False, or NULL: it does not know. */
 	bool (*space)(const struct backing *backing, struct bk_space *out);
 	/* On the reactor. */
@@ -225,6 +232,8 @@ void backing_close(struct backing *backing);
 int backing_resize(struct backing *backing, const struct backing_settings *settings,
 		   struct err *err);
 
+/* Control thread.  False: it has none of its own. */
+bool backing_identity(const struct backing *backing, uint8_t uuid[16]);
 /* Any thread.  False: the store does not know. */
 bool backing_space(const struct backing *backing, struct bk_space *out);
 /* Any thread but within watch.  watch (NULL: nobody) is called on a thread of the

@@ -72,26 +72,6 @@ static int file_reserve(int fd, const struct backing_settings *settings, uint64_
 	return no_space(fd, rc, "allocated in full (thin no),", size, settings->path, err);
 }
 
-/* The new name must survive a crash as well as what is then put into it. */
-static int sync_directory(const char *path, struct err *err)
-{
-	char parent[PATH_MAX];
-	char *slash;
-	int fd, rc = 0;
-
-	if (snprintf(parent, sizeof(parent), "./%s", path) >= (int)sizeof(parent))
-		return err_set(err, ENAMETOOLONG, "%s: the path is too long", path);
-	memmove(parent, path[0] == '/' ? parent + 2 : parent, sizeof(parent) - 2);
-	slash = strrchr(parent, '/');
-	slash[slash == parent] = '\0';
-	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fsync(fd) < 0)
-		rc = err_set(err, errno, "%s: %s", parent, err_name(errno));
-	if (fd >= 0)
-		close(fd);
-	return rc;
-}
-
 /* May the missing file be made?  If not, says why. */
 static int may_create(const struct backing_settings *settings, struct err *err)
 {
@@ -138,7 +118,7 @@ static int file_create(const struct backing_settings *settings, int *out, struct
 	if (rc == 0 && fsync(fd) < 0)
 		rc = err_set(err, errno, "%s: %s", settings->path, err_name(errno));
 	if (rc == 0)
-		rc = sync_directory(settings->path, err);
+		rc = store_sync_directory(settings->path, err);
 	if (rc < 0) {
 		unlink(settings->path);
 		close(fd);

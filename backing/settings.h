@@ -30,6 +30,14 @@ enum backing_direct {
 	BACKING_DIRECT_NO,
 };
 
+/* The same values as enum vf_checksum. */
+enum backing_checksum {
+	BACKING_CHECKSUM_XXH3,
+	BACKING_CHECKSUM_SHA256,
+};
+
+struct bk_pool;
+
 /* Rows: backing_options[].  Everything here may be left at its default. */
 struct backing_settings {
 	const char *path;	      /* file or block device; NULL for memory */
@@ -43,11 +51,35 @@ struct backing_settings {
 	bool thin;
 	bool read_only;
 
+	/* A volume of a pool, instead of path. */
+	const char *volume;	 /* POOL/NAME */
+	uint32_t record_size;	 /* bytes, a power of two */
+	const char *compression; /* as codec_parse() takes it */
+	uint8_t checksum;	 /* enum backing_checksum */
+
+	/* No row; the caller's: the opened pool of volume. */
+	struct bk_pool *pool;
 	/* No row; the caller's.  This disk has been served before, so that a file
 	 * that is missing is lost or not mounted: do not begin it anew. */
 	bool must_exist;
 };
 
 extern const struct option_spec backing_options[];
+
+/* Rows: pool_options[]. */
+struct pool_settings {
+	const char *path;      /* file or block device */
+	uint64_t size;	       /* bytes; 0: what is there */
+	uint64_t cache_memory; /* bytes; 0: a share of an eighth of RAM (target/) */
+	uint32_t threshold;    /* percent used at which hosts are told */
+
+	/* No row; the caller's: see backing_settings. */
+	bool must_exist;
+};
+
+/* The least that a pool can do with. */
+#define POOL_CACHE_MEMORY_MIN (24ull << 20)
+
+extern const struct option_spec pool_options[];
 
 #endif

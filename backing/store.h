@@ -10,6 +10,7 @@
 extern const struct backing_ops file_ops;   /* file.c */
 extern const struct backing_ops block_ops;  /* block.c */
 extern const struct backing_ops memory_ops; /* memory.c */
+extern const struct backing_ops volume_ops; /* volume.c */
 extern const struct backing_ops fault_ops;  /* fault.c */
 
 /* A zeroed struct of a store with name and block sizes set, unopened; NULL
@@ -29,6 +30,9 @@ void backing_set_broken(struct backing *backing, int err);
 
 /* Tells who watches; any thread. */
 void backing_event(struct backing *backing, enum bk_event event);
+
+/* Makes the name of a new file durable: the directory that it is in. */
+int store_sync_directory(const char *path, struct err *err);
 
 /* The errors by which a file or device says that it is gone for good. */
 bool backing_err_is_gone(int err);

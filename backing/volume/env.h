@@ -57,7 +57,7 @@ struct venv_job {
 	void (*run)(struct venv_job *job, struct codec_workspace *workspace);
 	void (*done)(struct venv_job *job);
 	struct list link;
-	void *private[4];
+	void *private[5];
 };
 
 struct venv;

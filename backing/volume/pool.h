@@ -81,6 +81,9 @@ void pool_close(struct pool *pool);
 void pool_run(struct pool *pool);  /* after completions: runs what became ready */
 void pool_tick(struct pool *pool); /* the timer */
 
+/* fn(arg) in a fiber of the pool, from pool_run() on; false: too many. */
+bool pool_fiber(struct pool *pool, void (*fn)(void *arg), void *arg);
+
 /* Larger device: takes it into use.  0 or -errno. */
 int pool_grow(struct pool *pool, uint64_t len, struct err *err);
 /* Forces a checkpoint. */
