@@ -13,7 +13,8 @@ struct chain {
 	uint64_t seq;	     /* of the group that is to stand there */
 	struct vf_hash prev;
 	uint32_t incarnation;
-	uint8_t *buf; /* the segment, whole */
+	uint64_t leave_at; /* the log goes on in the successor with this seq */
+	uint8_t *buf;	   /* the segment, whole, and one block */
 };
 
 /* The older checkpoint's replay position; -ENOENT: there is no such checkpoint. */
@@ -50,6 +51,28 @@ static int begin(struct check *check, struct chain *chain)
 	return rc;
 }
 
+/*
+ * Where the log leaves the segment: a life that ended in it left groups behind its
+ * end, which are none any more, and the next one began in the successor.
+ */
+static uint64_t successor_seq(struct check *check, struct chain *chain)
+{
+	uint32_t len = check->pool->geometry.segment_len;
+	const struct vf_segment *header = (const struct vf_segment *)chain->buf;
+	const struct vf_segment *next = (const struct vf_segment *)(chain->buf + len);
+	uint32_t segno = le32_get(&header->successor);
+
+	if (segno == 0 || segno >= check->pool->geometry.nsegments ||
+	    vdev_do(check->pool->env, VDEV_READ, (uint64_t)segno * len, chain->buf + len,
+		    VF_BLOCK) ||
+	    !vf_segment_check(next, &check->pool->geometry, segno) || next->stream != VF_W ||
+	    le32_get(&next->before) != chain->segno ||
+	    le32_get(&next->incarnation) < le32_get(&header->incarnation) ||
+	    le64_get(&next->first_seq) < chain->seq)
+		return UINT64_MAX;
+	return le64_get(&next->first_seq);
+}
+
 static int segment_read(struct check *check, struct chain *chain)
 {
 	uint32_t len = check->pool->geometry.segment_len;
@@ -67,6 +90,7 @@ static int segment_read(struct check *check, struct chain *chain)
 		check_say(check, 8, "segment %u: the incarnation falls from %u to %u", chain->segno,
 			  chain->incarnation, le32_get(&header->incarnation));
 	chain->incarnation = le32_get(&header->incarnation);
+	chain->leave_at = successor_seq(check, chain);
 	return 0;
 }
 
@@ -100,7 +124,7 @@ static int walk(struct check *check, struct chain *chain)
 	if (chain->off < VF_BLOCK)
 		chain->off = VF_BLOCK;
 	while (!rc && chain->seq <= last) {
-		if (group_next(check, chain))
+		if (chain->seq < chain->leave_at && group_next(check, chain))
 			continue;
 		if (++nsegments > check->pool->geometry.nsegments)
 			break;
@@ -123,7 +147,8 @@ static int walk(struct check *check, struct chain *chain)
 
 int check_chain(struct check *check)
 {
-	struct chain chain = { .buf = aligned_alloc(VF_BLOCK, check->pool->geometry.segment_len) };
+	uint32_t len = check->pool->geometry.segment_len;
+	struct chain chain = { .buf = aligned_alloc(VF_BLOCK, len + VF_BLOCK) };
 	int rc;
 
 	if (!chain.buf)
