@@ -232,6 +232,9 @@ static int clean_round(struct cleaner *cleaner)
 		return rc;
 	choose_victims(cleaner);
 	rc = evacuate_victims(cleaner, &npinned);
+	/* There was no room for more: what was emptied is freed all the same. */
+	if (rc == -ENOSPC)
+		rc = 0;
 	finished = evacuation_finish(cleaner->evacuation);
 	if (!rc)
 		rc = finished;

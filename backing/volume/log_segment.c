@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backing/volume/checkpoint.h"
 #include "backing/volume/clean.h"
 #include "backing/volume/segment.h"
 
@@ -197,7 +196,7 @@ bool log_room(struct pool *pool, uint32_t nblocks, uint32_t table_len, bool user
 		room = repay(log);
 	if (!room) {
 		log->no_segment = true;
-		checkpoint_want(pool);
+		/* It merges and makes checkpoints; those alone would only write more. */
 		cleaner_kick(pool);
 	}
 	return room;
