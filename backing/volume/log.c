@@ -373,6 +373,21 @@ int log_flush(struct pool *pool)
 	return 0;
 }
 
+int log_settle(struct pool *pool)
+{
+	struct log *log = pool->log;
+
+	while (!stage_empty(pool)) {
+		if (pool->read_only)
+			return -EIO;
+		log->cut_now = pool->stage->nunsent > 0;
+		log->want_durable = log->seq;
+		log_wake(pool);
+		fiber_queue_wait(&log->changed);
+	}
+	return 0;
+}
+
 int log_drain(struct pool *pool)
 {
 	struct log *log = pool->log;

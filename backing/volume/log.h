@@ -67,6 +67,9 @@ void log_place(const struct pool *pool, uint64_t seq, struct vf_place *out);
 uint64_t log_window(const struct pool *pool, uint64_t seq);
 /* Forgets places before seq (the older checkpoint's replay position). */
 void log_forget(struct pool *pool, uint64_t seq);
+/* In a fiber: everything staged is durable; other parts may go on.  Before
+ * log_drain(), as long as cleaning can free segments for it. */
+int log_settle(struct pool *pool);
 /* In a fiber: everything staged and posted is durable and nothing in flight. */
 int log_drain(struct pool *pool);
 

@@ -324,8 +324,12 @@ static int quiesce_fiber(struct pool *pool, void *arg)
 	int rc = 0;
 
 	(void)arg;
-	cleaner_stop(pool);
+	/* What is staged may need segments that cleaning has yet to free. */
 	if (!pool->read_only)
+		rc = log_settle(pool);
+	pool->closing = true;
+	cleaner_stop(pool);
+	if (!rc && !pool->read_only)
 		rc = log_drain(pool);
 	if (!rc && !pool->read_only) {
 		rc = merge_until(pool, log_durable(pool));
@@ -346,7 +350,6 @@ int pool_quiesce(struct pool *pool, struct err *err)
 {
 	int rc;
 
-	pool->closing = true;
 	rc = pool_control(pool, quiesce_fiber, NULL);
 	if (rc) {
 		pool->closing = false;
