@@ -21,6 +21,8 @@
 #define LIMIT_FIRST   (8u << 20)
 /* After merging all there is was of no use, others are refused at once so long. */
 #define SQUEEZE_NS 100000000ull
+/* Trims that are being worked off are waited for so long. */
+#define REAP_NS 5000000000ull
 
 enum admit { ADMITTED, WAITS, WAITS_APART, REFUSED };
 
@@ -58,32 +60,56 @@ static void squeeze_fiber(void *arg)
 	stage_retry(pool);
 }
 
-/*
- * Charged, or to wait: what is staged may cost less than it was charged, and
- * what was overwritten is counted until its region is merged.
- */
-static enum admit credit_get(struct stage *stage, uint64_t cost)
+/* Are trims or deletions still to be worked off? */
+static bool reaping(struct pool *pool)
+{
+	for (struct volume *volume = volumes_each(pool, NULL); volume;
+	     volume = volumes_each(pool, volume))
+		if (volume->deleting || volume->nranges > 0)
+			return true;
+	return false;
+}
+
+/* There is no credit: may there be some soon? */
+static enum admit credit_hope(struct stage *stage)
 {
 	struct pool *pool = stage->pool;
+	uint64_t now_ns = pool->env->ops->now_ns(pool->env);
 	struct regions_counts counts;
 
-	if (credit_take(pool, cost)) {
-		stage->squeezed_ns = 0;
-		return ADMITTED;
-	}
+	if (stage->short_ns == 0)
+		stage->short_ns = now_ns;
 	if (stage->squeezing)
 		return WAITS;
 	if (stage->nunsent > 0 || pool->log->ncut > 0) {
 		pool->log->cut_now = true;
 		return WAITS;
 	}
+	if (reaping(pool) && now_ns - stage->short_ns < REAP_NS)
+		return WAITS;
 	regions_count(pool, &counts);
 	if (counts.ndeltas == 0 ||
-	    (stage->squeezed_ns &&
-	     pool->env->ops->now_ns(pool->env) - stage->squeezed_ns < SQUEEZE_NS))
+	    (stage->squeezed_ns && now_ns - stage->squeezed_ns < SQUEEZE_NS))
 		return REFUSED;
 	stage->squeezing = fiber_start(pool->fibers, squeeze_fiber, pool);
 	return stage->squeezing ? WAITS : REFUSED;
+}
+
+/*
+ * Charged, or to wait: what is staged may cost less than it was charged, and
+ * what was overwritten is counted until its region is merged.
+ */
+static enum admit credit_get(struct stage *stage, uint64_t cost)
+{
+	enum admit admit = ADMITTED;
+
+	if (credit_take(stage->pool, cost))
+		stage->squeezed_ns = 0;
+	else
+		admit = credit_hope(stage);
+	if (admit != WAITS)
+		stage->short_ns = 0;
+	return admit;
 }
 
 /* ---- from commands to items ---- */

@@ -57,6 +57,7 @@ struct stage {
 	bool running, retry;
 	bool squeezing;		 /* squeeze_fiber() runs */
 	uint64_t squeezed_ns;	 /* when one ended that was of no use; 0: none */
+	uint64_t short_ns;	 /* since when the first that waits has no credit */
 };
 
 /* Admits what waits, as far as possible. */

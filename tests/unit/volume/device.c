@@ -31,6 +31,11 @@ void device_open(struct device *device, uint64_t len)
 	device->ops = device->env->ops;
 	device->failing = *device->ops;
 	device->failing.submit = device_submit;
+	device_use(device);
+}
+
+void device_use(struct device *device)
+{
 	device->env->ops = &device->failing;
 	current = device;
 }

@@ -17,5 +17,7 @@ struct device {
 
 void device_open(struct device *device, uint64_t len);
 void device_close(struct device *device);
+/* Of several, or after one was moved: whose faults count. */
+void device_use(struct device *device);
 
 #endif
