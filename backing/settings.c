@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "compress/codec.h"
+
 #define FIELD(name) .offset = offsetof(struct backing_settings, name)
 
 static const char *const kinds[] = { "block", "ramdisk", NULL };
@@ -198,3 +200,10 @@ const struct option_spec pool_options[] = {
 		 "it is reached." },
 	OPTION_END,
 };
+
+int backing_compression_check(const char *text, struct err *err)
+{
+	struct codec_choice choice;
+
+	return codec_parse(text, &choice, err);
+}

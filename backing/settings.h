@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/option.h"
 
 enum backing_kind {
@@ -65,6 +66,9 @@ struct backing_settings {
 };
 
 extern const struct option_spec backing_options[];
+
+/* Judges the value of compression: 0, or -EINVAL with what is valid. */
+int backing_compression_check(const char *text, struct err *err);
 
 /* Rows: pool_options[]. */
 struct pool_settings {

@@ -96,11 +96,21 @@ static int number_parse(const struct option_spec *row, const char *value, uint64
 			struct err *err)
 {
 	char bounds[96];
-	int rc = size_parse(value, out);
+	size_t digits = strspn(value, "0123456789");
+	char number[24];
+	int rc;
 
-	/* Only what counts bytes has suffixes. */
-	if (rc == 0 && !is_bytes(row) && value[strspn(value, "0123456789")] != '\0')
-		rc = -EINVAL;
+	/* Only what counts bytes has suffixes; a percentage may say that it is one. */
+	if (digits && digits < sizeof(number) && strcmp(unit_of(row), "percent") == 0 &&
+	    strcmp(value + digits, "%") == 0) {
+		memcpy(number, value, digits);
+		number[digits] = '\0';
+		rc = size_parse(number, out);
+	} else {
+		rc = size_parse(value, out);
+		if (rc == 0 && !is_bytes(row) && value[digits] != '\0')
+			rc = -EINVAL;
+	}
 	if (rc == -EINVAL)
 		return err_set(err, EINVAL, "%s: %s is not valid: %s%s%s%s", row->key, value,
 			       is_bytes(row) ? "a size in bytes, such as 512 or 64K"

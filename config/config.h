@@ -7,7 +7,7 @@
  * (checked for form), and target/apply.c makes the running objects.
  *
  * Where things are: lexer.c words and positions, parse.c statements and blocks,
- * global.c auth.c portal.c lun.c target.c the words of each block (one row a
+ * global.c auth.c portal.c pool.c lun.c target.c the words of each block (one row a
  * word), load.c files, names.c what is defined and referred to, check*.c what can
  * be said only at the end, messages.c how a message is shown, images.c a
  * configuration without a file, diff.c the comparison.
@@ -115,12 +115,21 @@ struct config_portal_group {
 	struct config_portal_group *next;
 };
 
+struct config_pool {
+	struct config_pos pos;
+	struct config_pos path_pos;
+	const char *name;
+	struct pool_settings settings;
+	struct config_pool *next;
+};
+
 struct config_lun {
 	struct config_pos pos;
 	struct config_pos path_pos; /* of its path, or pos */
 	unsigned int nmaps;	    /* how many targets' LUNs it is */
 	const char *name;	    /* of a top-level lun; "IQN,lun,N" of one in a target */
 	struct backing_settings backing;
+	const struct config_pool *pool; /* of backing.volume; or NULL */
 	struct scsi_lun_settings scsi;
 	struct config_lun *next;
 };
@@ -174,6 +183,7 @@ struct config {
 	struct iscsi_limits limits; /* defaults of the targets, and discovery */
 	struct config_auth_group *auth_groups;
 	struct config_portal_group *portal_groups;
+	struct config_pool *pools;
 	struct config_lun *luns; /* all of them, inline ones too */
 	struct config_target *targets;
 	struct config_message *messages; /* in the order of the file */

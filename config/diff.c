@@ -138,6 +138,13 @@ static void compare_portal_groups(struct differ *d, const void *before, const vo
 	compare_number(d, "dscp", RELOAD_NEW_LOGINS, a->dscp, b->dscp);
 }
 
+static void compare_pools(struct differ *d, const void *before, const void *after)
+{
+	const struct config_pool *a = before, *b = after;
+
+	compare_rows(d, pool_options, &a->settings, &b->settings);
+}
+
 static void compare_luns(struct differ *d, const void *before, const void *after)
 {
 	const struct config_lun *a = before, *b = after;
@@ -201,6 +208,7 @@ struct object_class {
 	}
 OBJECT_CLASS(config_auth_group, auth_groups)
 OBJECT_CLASS(config_portal_group, portal_groups)
+OBJECT_CLASS(config_pool, pools)
 OBJECT_CLASS(config_lun, luns)
 OBJECT_CLASS(config_target, targets)
 
@@ -209,6 +217,8 @@ static const struct object_class object_classes[] = {
 	  config_auth_group_name, compare_auth_groups },
 	{ CONFIG_OBJECT_PORTAL_GROUP, config_portal_group_first, config_portal_group_next,
 	  config_portal_group_name, compare_portal_groups },
+	{ CONFIG_OBJECT_POOL, config_pool_first, config_pool_next, config_pool_name,
+	  compare_pools },
 	{ CONFIG_OBJECT_LUN, config_lun_first, config_lun_next, config_lun_name, compare_luns },
 	{ CONFIG_OBJECT_TARGET, config_target_first, config_target_next, config_target_name,
 	  compare_targets },

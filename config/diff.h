@@ -24,6 +24,7 @@ enum config_object {
 	CONFIG_OBJECT_GLOBAL,	    /* settings of the top level; only changed */
 	CONFIG_OBJECT_AUTH_GROUP,   /* struct config_auth_group */
 	CONFIG_OBJECT_PORTAL_GROUP, /* struct config_portal_group */
+	CONFIG_OBJECT_POOL,	    /* struct config_pool */
 	CONFIG_OBJECT_LUN,	    /* struct config_lun */
 	CONFIG_OBJECT_TARGET,	    /* struct config_target, without its LUNs */
 	CONFIG_OBJECT_LUN_MAP,	    /* struct config_lun_map */

@@ -75,6 +75,7 @@ const struct option_spec config_global_options[] = {
 static const struct section_word global_words[] = {
 	{ "auth-group", 1, 1, WORD_BLOCK, "NAME { ... }", config_auth_group_run },
 	{ "portal-group", 1, 1, WORD_BLOCK, "NAME { ... }", config_portal_group_run },
+	{ "pool", 1, 1, WORD_BLOCK, "NAME { ... }", config_pool_run },
 	{ "lun", 1, 1, WORD_BLOCK, "NAME { ... }", config_lun_run },
 	{ "target", 1, 1, WORD_BLOCK, "NAME { ... }", config_target_run },
 	{ "include", 1, 1, 0, "PATH", config_run_include },

@@ -25,6 +25,7 @@ void config_parser_init(struct parser *parser, struct config *config, bool no_fi
 		.config = config,
 		.no_files = no_files,
 		.luns_end = &config->luns,
+		.pools_end = &config->pools,
 		.targets_end = &config->targets,
 		.entries_end = &parser->targets,
 		.references_end = &parser->references,

@@ -112,7 +112,7 @@ static void check_store(struct parser *parser, const struct frame *frame)
 		if (!config_given(frame, "size"))
 			config_error(parser->config, config_given_pos(frame, "backend"),
 				     "backend ramdisk needs a size");
-	} else if (!config_given(frame, "path")) {
+	} else if (!config_given(frame, "path") && !b->volume) {
 		config_error(parser->config, frame->pos, "lun %s has no path", lun->name);
 	}
 	if (b->cache == BACKING_CACHE_UNSAFE)
@@ -125,9 +125,10 @@ void config_lun_finish(struct parser *parser, struct frame *frame)
 {
 	struct config_lun *lun = frame->object;
 
-	lun->path_pos = config_given_pos(frame, "path");
+	lun->path_pos = config_given_pos(frame, lun->backing.volume ? "volume" : "path");
 	check_blocks(parser, frame);
 	check_store(parser, frame);
+	config_volume_finish(parser, frame);
 }
 
 /* ---- the section ---- */

@@ -18,6 +18,9 @@ static const char *const kind_words[] = {
 	[NAME_PORTAL_GROUP] = "portal-group",
 	[NAME_LUN] = "lun",
 	[NAME_TARGET] = "target",
+	[NAME_POOL] = "pool",
+	[NAME_PATH] = "path",
+	[NAME_VOLUME] = "volume",
 };
 
 static int name_compare(const void *a, const void *b)

@@ -9,7 +9,7 @@
 
 static const struct section *const sections[] = {
 	&config_section_global, &config_section_auth_group, &config_section_portal_group,
-	&config_section_lun,	&config_section_target,
+	&config_section_lun,	&config_section_pool,	    &config_section_target,
 };
 
 static const struct section_word *word_find(const struct section *section, const char *name)

@@ -9,7 +9,8 @@
  *
  *	global.c    the top level		auth.c	 auth-group
  *	portal.c    portal-group		lun.c	 lun
- *	target.c    target			load.c	 files
+ *	target.c    target			pool.c	 pool
+ *	load.c	    files
  *
  * Control thread.
  */
@@ -56,6 +57,9 @@ enum name_kind {
 	NAME_PORTAL_GROUP,
 	NAME_LUN,
 	NAME_TARGET,
+	NAME_POOL,
+	NAME_PATH,   /* of a pool */
+	NAME_VOLUME, /* POOL/NAME, of a lun */
 };
 
 struct reference {
@@ -90,6 +94,7 @@ struct parser {
 	struct target_entry *targets;
 	const struct open_file *open;
 	struct config_lun **luns_end;
+	struct config_pool **pools_end;
 	struct config_target **targets_end;
 	struct target_entry **entries_end;
 	struct reference **references_end;
@@ -142,6 +147,7 @@ void config_read_secret_file(struct parser *parser, const struct config_token *p
 void config_auth_group_run(struct parser *parser, const struct statement *statement);
 void config_portal_group_run(struct parser *parser, const struct statement *statement);
 void config_lun_run(struct parser *parser, const struct statement *statement);
+void config_pool_run(struct parser *parser, const struct statement *statement);
 void config_target_run(struct parser *parser, const struct statement *statement);
 
 /* auth.c; in an auth-group's block and in a target's */
@@ -167,6 +173,9 @@ int config_address_parse(struct arena *arena, const char *text, struct config_li
  * that has been done. */
 struct config_lun *config_lun_make(struct parser *parser, const char *name, struct config_pos pos);
 void config_lun_finish(struct parser *parser, struct frame *frame);
+
+/* pool.c: a lun's words about volumes, when its block has been read. */
+void config_volume_finish(struct parser *parser, const struct frame *frame);
 
 /* target.c */
 struct target_entry *config_target_make(struct parser *parser, const char *name,

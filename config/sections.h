@@ -49,7 +49,7 @@ struct section {
 };
 
 extern const struct section config_section_global, config_section_auth_group,
-	config_section_portal_group, config_section_lun, config_section_target,
+	config_section_portal_group, config_section_lun, config_section_pool, config_section_target,
 	config_section_secret_file;
 
 #endif

@@ -375,6 +375,7 @@ static void change_log(const struct config_change *change)
 		[CONFIG_OBJECT_GLOBAL] = "global",
 		[CONFIG_OBJECT_AUTH_GROUP] = "auth-group",
 		[CONFIG_OBJECT_PORTAL_GROUP] = "portal-group",
+		[CONFIG_OBJECT_POOL] = "pool",
 		[CONFIG_OBJECT_LUN] = "LUN",
 		[CONFIG_OBJECT_TARGET] = "target",
 		[CONFIG_OBJECT_LUN_MAP] = "LUNs of target",

@@ -118,8 +118,8 @@ static const struct {
 	const struct option_spec *rows;
 } tables[] = {
 	{ "global", config_global_options }, { "server", iscsi_server_options },
-	{ "limits", iscsi_limits_options },  { "backing", backing_options },
-	{ "scsi", scsi_lun_options },
+	{ "limits", iscsi_limits_options },  { "pool", pool_options },
+	{ "backing", backing_options },	     { "scsi", scsi_lun_options },
 };
 
 /* 0 when the line asks for a table that there is not. */

@@ -11,7 +11,7 @@
 
 static void print_change(FILE *out, const struct config_change *change)
 {
-	static const char *const objects[] = { "global", "auth-group", "portal-group",
+	static const char *const objects[] = { "global", "auth-group", "portal-group", "pool",
 					       "lun",	 "target",     "map" };
 	static const char *const kinds[] = { "removed", "added", "changed" };
 	static const char *const reloads[] = { "live", "new-logins", "reopen", "restart" };

@@ -58,8 +58,10 @@ static void bold(const char *word, char *out, size_t cap)
 static void page_names_every_word(void)
 {
 	static const struct section *const sections[] = {
-		&config_section_global, &config_section_auth_group, &config_section_portal_group,
-		&config_section_lun,	&config_section_target,	    &config_section_secret_file,
+		&config_section_global,	      &config_section_auth_group,
+		&config_section_portal_group, &config_section_lun,
+		&config_section_pool,	      &config_section_target,
+		&config_section_secret_file,
 	};
 	char *page = manual_read(PAGE), word[64];
 
