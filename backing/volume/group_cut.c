@@ -25,19 +25,18 @@ struct cut {
 	struct group *group;
 	uint64_t number;
 	uint64_t used; /* bytes of the group, at worst */
+	uint64_t cap;  /* of it */
 	uint32_t nitems;
 };
 
 /* ---- which items ---- */
 
-/* So many bytes more of a group, with what surrounds its payloads. */
+/* What surrounds payloads: the gaps behind the table and before raw ones, the end. */
+#define AROUND (sizeof(struct vf_group) + VF_UNIT + 2 * VF_BLOCK)
+
 static bool fits(const struct cut *cut, uint64_t bytes, uint32_t nitems)
 {
-	/* The gaps behind the table and before raw payloads, and the end. */
-	uint64_t around = sizeof(struct vf_group) + VF_UNIT + 2 * VF_BLOCK;
-
-	return bytes <= cut->group->cap - around - cut->used &&
-	       nitems <= cut->log->items_max - cut->nitems;
+	return bytes <= cut->cap - cut->used && nitems <= cut->log->items_max - cut->nitems;
 }
 
 /* May it be in the group as it is so far? */
@@ -288,21 +287,48 @@ static void make_records(struct cut *cut)
 
 /* ---- the group ---- */
 
-/* Memory for what is staged, as far as a group may be long. */
+/* The longest of those runs that come next: a group takes any of them whole. */
+static uint64_t longest_run(const struct stage *stage)
+{
+	uint64_t longest = 0;
+
+	list_for_each(volume_link, &stage->ready) {
+		const struct volume *volume =
+			container_of(volume_link, struct volume, ready_link);
+		uint64_t bytes = 0;
+
+		list_for_each(link, &volume->staged) {
+			const struct stage_item *item =
+				container_of(link, struct stage_item, order_link);
+
+			bytes += stage_item_bound(item);
+			if (item->run_end)
+				break;
+		}
+		longest = bytes > longest ? bytes : longest;
+	}
+	return longest;
+}
+
+/* Memory for what is staged, as far as a group is to be long. */
 static bool group_memory(struct cut *cut)
 {
+	const struct stage *stage = cut->pool->stage;
 	struct log *log = cut->log;
 	struct group *group = cut->group;
-	uint64_t want = cut->pool->stage->unsent_bytes + 4 * VF_BLOCK;
-	uint64_t most = cut->pool->geometry.segment_len / 2;
+	uint64_t want = stage->unsent_bytes + AROUND, most = group_len_wanted(cut->pool);
 
 	if (want > most)
+		want = longest_run(stage) + AROUND;
+	if (want < most && stage->unsent_bytes + AROUND > most)
 		want = most;
+	assert(want <= cut->pool->geometry.segment_len / 2);
 	group->buf = buddy_get(&log->memory, want);
 	if (!group->buf)
 		return false;
 	group->buf_of = &log->memory;
 	group->cap = (uint32_t)buddy_size(&log->memory, want);
+	cut->cap = want - AROUND;
 	return true;
 }
 

@@ -153,7 +153,7 @@ static bool cut_wanted(const struct log *log)
 
 	if (stage->nunsent == 0 || log->ncut >= CUT_MAX || log->starved)
 		return false;
-	if (stage->unsent_bytes >= log->pool->geometry.segment_len / 2)
+	if (stage->unsent_bytes >= group_len_wanted(log->pool))
 		return true;
 	if (!log->cut_now && stage->nwaiters == 0 && !stage_pressed(stage))
 		return false;

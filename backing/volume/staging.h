@@ -129,6 +129,14 @@ struct group {
 	struct iovec iov[2];
 };
 
+/* What a group is to hold of users' data, before it is compressed: long enough to
+ * be written well, short enough that little of a segment is left over at its end.
+ * A command that must not be split may make it longer. */
+static inline uint64_t group_len_wanted(const struct pool *pool)
+{
+	return pool->geometry.segment_len / 8;
+}
+
 /* Cuts one of what is staged; NULL: nothing is, or there is no memory now. */
 struct group *group_cut(struct pool *pool);
 /* Compresses and packs; log_kick() when it is ready. */
