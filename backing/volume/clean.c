@@ -251,10 +251,12 @@ static void clean(void *arg)
 
 	cleaner->allowed_to = pool->counters.user_bytes + segment_bytes(pool, 0.5);
 	while (!cleaner->stopping && !pool->read_only && short_of_segments(pool)) {
-		uint64_t before = segments_reusable(pool), live = segments_live_units(pool);
+		/* Users take some meanwhile: that is what it is for. */
+		uint64_t before = segments_reusable(pool) + segments_taken(pool);
+		uint64_t live = segments_live_units(pool);
 		int rc = clean_round(cleaner);
 
-		cleaner->gains = segments_reusable(pool) > before ||
+		cleaner->gains = segments_reusable(pool) + segments_taken(pool) > before ||
 				 segments_live_units(pool) < live;
 		if (rc || !cleaner->gains)
 			break;

@@ -360,6 +360,7 @@ uint32_t segment_take(struct pool *pool, enum vf_stream stream, enum segment_use
 	segment->stream = (uint8_t)stream;
 	segment->state = SEGMENT_OPEN;
 	segment->last_seq = segment->kill_seq = 0;
+	segments->ntaken += use == SEGMENT_FOR_WRITES;
 	segment_dirty(pool, segno);
 	segment_backed(pool, segno, true);
 	hostspace_kick(pool);
@@ -371,6 +372,11 @@ uint64_t segments_reusable(const struct pool *pool)
 	const struct segments *segments = pool->segments;
 
 	return segments->host_full ? segments->nready : segments->nfree;
+}
+
+uint64_t segments_taken(const struct pool *pool)
+{
+	return pool->segments->ntaken;
 }
 
 uint64_t segments_usable(const struct pool *pool)

@@ -67,6 +67,7 @@ void segment_seal(struct pool *pool, uint32_t segno, uint64_t seq);
 void segments_recount(struct pool *pool);
 bool segment_reusable(const struct pool *pool, uint32_t segno);
 uint64_t segments_reusable(const struct pool *pool); /* how many now */
+uint64_t segments_taken(const struct pool *pool);    /* for writes, so far */
 /* All but those of superblocks; when the host is full, those that it has given
  * space for. */
 uint64_t segments_usable(const struct pool *pool);
