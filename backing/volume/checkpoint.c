@@ -29,6 +29,7 @@ struct checkpointer {
 	uint64_t begun, ended;
 	int rc;		  /* of the one that ended last */
 	uint64_t next_ns; /* when the next one is due */
+	uint64_t window_left; /* bytes to be replayed, when the last one had ended */
 	bool running, background, wanted, stopping;
 	struct fiber_queue changed; /* one has ended */
 	/* Since the root that was written last; those that are born are pinned. */
@@ -408,6 +409,7 @@ int checkpoint_run(struct pool *pool)
 	cp->wanted = false;
 	cp->rc = checkpoint_once(cp);
 	cp->next_ns = pool->env->ops->now_ns(pool->env) + PERIOD_NS;
+	cp->window_left = log_window(pool, cp->replay[0]);
 	cp->ended = cp->begun;
 	cp->running = false;
 	fiber_queue_wake_all(&cp->changed);
@@ -438,11 +440,23 @@ static void background(void *arg)
 	fiber_queue_wake_all(&cp->changed);
 }
 
+/*
+ * The window is half used, and a quarter of it since the last one: where merges
+ * cannot get on, checkpoints alone would only write the more.
+ */
+static bool window_used(const struct checkpointer *cp)
+{
+	uint64_t window = checkpoint_window(cp->pool);
+	uint64_t used = log_window(cp->pool, cp->replay[0]);
+
+	return used > window / 2 && used > cp->window_left + window / 4;
+}
+
 static bool due(const struct checkpointer *cp)
 {
 	struct pool *pool = cp->pool;
 
-	if (cp->wanted || log_window(pool, cp->replay[0]) > checkpoint_window(pool) / 2)
+	if (cp->wanted || window_used(cp))
 		return true;
 	return pool->segments->changed && pool->env->ops->now_ns(pool->env) >= cp->next_ns;
 }
