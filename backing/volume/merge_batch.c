@@ -154,6 +154,8 @@ static bool item_edit(struct merger *merger, struct merge_item *item, const stru
 
 	if (pool_mutant(pool, MUTANT_MERGE_NOT_DURABLE))
 		u = log_seq(pool);
+	if (region->ndeltas > LEAF_EDIT_DELTAS_MAX)
+		region_compact(pool, region);
 	n = deltas_taken(region, &u);
 	range_seq = region_range_seq(region->volume, region->index);
 	hidden = leaf && le64_get(&slot->merged_seq) < range_seq && range_seq <= u;

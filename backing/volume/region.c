@@ -196,11 +196,12 @@ static void count_deltas(struct pool *pool, struct region *region, int change)
 /*
  * Puts together what was freed in one segment.  Only where no LEAF_AT can come
  * between them any more: merges take what is durable, so both are in the next
- * one.  Not in replay, which does not know what was durable then.
+ * one.  Not while a merge runs, which has counted the older ones alone, nor in
+ * replay, which does not know what was durable then.
  */
 static void freed_compact(struct pool *pool, struct region *region)
 {
-	uint64_t durable = pool->recovering ? 0 : log_durable(pool);
+	uint64_t durable = pool->recovering || region->merging ? 0 : log_durable(pool);
 	uint32_t n = 0;
 
 	for (uint32_t i = 0, j; i < region->nfreed; i++) {
@@ -278,8 +279,7 @@ static void deltas_shift(struct region *region, uint32_t n)
 			region->ndeltas * sizeof(*region->deltas));
 }
 
-/* Drops deltas that newer ones cover wholly. */
-static void deltas_compact(struct pool *pool, struct region *region)
+void region_compact(struct pool *pool, struct region *region)
 {
 	struct cover cover = {{0}};
 	uint32_t at = region->ndeltas;
@@ -345,7 +345,7 @@ void region_add(struct pool *pool, struct region *region, const struct delta *de
 			deltas_scan(pool, region, delta);
 	}
 	if (region->ndeltas == region->room) {
-		deltas_compact(pool, region);
+		region_compact(pool, region);
 		if (region->ndeltas >= region->room - region->room / 4)
 			region->deltas = grown(pool, region->deltas, sizeof(*region->deltas),
 					       region->ndeltas, &region->room);

@@ -111,6 +111,9 @@ bool regions_have(const struct pool *pool, const struct volume *volume);
 
 /* ---- for merge.c ---- */
 
+/* Drops deltas that newer ones cover wholly. */
+void region_compact(struct pool *pool, struct region *region);
+
 /* The dirty region with the oldest delta; NULL: none.  Then the next. */
 struct region *regions_first(struct pool *pool);
 struct region *regions_next(struct pool *pool, struct region *region);
