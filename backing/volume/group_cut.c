@@ -293,13 +293,12 @@ static uint64_t longest_run(const struct stage *stage)
 	uint64_t longest = 0;
 
 	list_for_each(volume_link, &stage->ready) {
-		const struct volume *volume =
-			container_of(volume_link, struct volume, ready_link);
+		const struct volume *volume = container_of(volume_link, struct volume, ready_link);
 		uint64_t bytes = 0;
 
 		list_for_each(link, &volume->staged) {
-			const struct stage_item *item =
-				container_of(link, struct stage_item, order_link);
+			const struct stage_item *item = container_of(link, struct stage_item,
+								     order_link);
 
 			bytes += stage_item_bound(item);
 			if (item->run_end)

@@ -20,6 +20,8 @@
 #define INLINE_RECORD (4u << 10)
 #define INLINE_GROUP  (32u << 10)
 #define JOB_BYTES     (64u << 10)
+/* Work that codecs may have before them: what comes next waits no longer. */
+#define AHEAD_NS 50000000ull
 
 static size_t record_len(const struct record *record)
 {
@@ -155,6 +157,30 @@ static void job_run(struct venv_job *job, struct codec_workspace *workspace)
 			record_run(record, workspace);
 }
 
+bool group_codecs_busy(const struct log *log)
+{
+	return log->codec_bytes / 1024 * log->codec_ns > AHEAD_NS;
+}
+
+static void codecs_begin(struct group *group)
+{
+	struct log *log = group->log;
+
+	group->cut_ns = log->pool->env->ops->now_ns(log->pool->env);
+	log->codec_bytes += group->bytes;
+}
+
+/* How long a KiB takes, with what else was being compressed. */
+static void codecs_end(struct group *group)
+{
+	struct log *log = group->log;
+	uint64_t ns = log->pool->env->ops->now_ns(log->pool->env) - group->cut_ns;
+
+	log->codec_bytes -= group->bytes;
+	if (group->bytes >= 1024)
+		log->codec_ns = (7 * log->codec_ns + ns / (group->bytes / 1024)) / 8;
+}
+
 static void group_packed(struct group *group);
 
 static void job_done(struct venv_job *job)
@@ -163,16 +189,25 @@ static void job_done(struct venv_job *job)
 
 	assert(group->njobs > 0);
 	if (--group->njobs == 0) {
+		codecs_end(group);
 		group_packed(group);
 		log_wake(group->log->pool);
 	}
 }
 
-/* Slots behind the table, each as long as its record at worst; bytes that would be
- * compressed. */
+/* Work of a record, as bytes for a fast codec: what is not compressed is still read
+ * twice. */
+static uint64_t record_work(const struct record *record)
+{
+	uint64_t len = record_len(record);
+
+	return record->hole ? 0 : !record->try ? len / 8 : record->slow ? len * 4 : len;
+}
+
+/* Slots behind the table, each as long as its record at worst; the work. */
 static uint64_t prepare(struct group *group, bool *slow)
 {
-	uint64_t at, bytes = 0;
+	uint64_t at, work = 0;
 
 	*slow = false;
 	group->ndescs = group->table_len = 0;
@@ -193,28 +228,29 @@ static uint64_t prepare(struct group *group, bool *slow)
 		record->slot = group->buf + at;
 		at += (uint64_t)packed_units(record_len(record)) * VF_UNIT;
 		choose(record);
-		*slow = *slow || record->slow || record_len(record) > INLINE_RECORD;
-		bytes += record->try ? record_len(record) : 0;
+		*slow = *slow ||
+			(record->try && (record->slow || record_len(record) > INLINE_RECORD));
+		work += record_work(record);
 	}
 	assert(at <= group->cap);
-	return bytes;
+	return work;
 }
 
 /* One job for records until they are enough. */
 static struct record *job_cut(struct group *group, struct record *first)
 {
 	struct record *record = first;
-	uint64_t bytes = 0;
+	uint64_t work = 0;
 
 	first->job.run = job_run;
 	first->job.done = job_done;
 	list_init(&first->job.link);
 	first->njob = 0;
 	do {
-		bytes += record->hole ? 0 : record_len(record) * (record->slow ? 4 : 1);
+		work += record_work(record);
 		first->njob++;
 		record = next_of(record);
-	} while (&record->link != &group->records && bytes < JOB_BYTES);
+	} while (&record->link != &group->records && work < JOB_BYTES);
 	group->njobs++;
 	return record;
 }
@@ -224,10 +260,10 @@ void group_compress(struct group *group)
 	struct pool *pool = group->log->pool;
 	struct record *record;
 	bool slow;
-	uint64_t bytes = prepare(group, &slow);
+	uint64_t work = prepare(group, &slow);
 
 	group->state = GROUP_COMPRESSING;
-	if (pool->env->nworkers == 0 || bytes == 0 || (!slow && bytes <= INLINE_GROUP)) {
+	if (pool->env->nworkers == 0 || (!slow && work <= INLINE_GROUP)) {
 		list_for_each(link, &group->records) {
 			record = container_of(link, struct record, link);
 			if (!record->hole)
@@ -236,6 +272,7 @@ void group_compress(struct group *group)
 		group_packed(group);
 		return;
 	}
+	codecs_begin(group);
 	/* All are counted before the first begins. */
 	for (struct list *link = group->records.next; link != &group->records;)
 		link = &job_cut(group, container_of(link, struct record, link))->link;

@@ -151,7 +151,7 @@ static bool cut_wanted(const struct log *log)
 	const struct stage *stage = log->pool->stage;
 	uint32_t nlaid = 0;
 
-	if (stage->nunsent == 0 || log->ncut >= CUT_MAX || log->starved)
+	if (stage->nunsent == 0 || log->ncut >= CUT_MAX || log->starved || group_codecs_busy(log))
 		return false;
 	if (stage->unsent_bytes >= group_len_wanted(log->pool))
 		return true;

@@ -42,7 +42,7 @@ uint64_t stage_item_bound(const struct stage_item *item)
 
 bool stage_pressed(const struct stage *stage)
 {
-	return !list_empty(&stage->waiting) || stage->memory.used > stage->limit / 2;
+	return !list_empty(&stage->queue) || stage->memory.used > stage->limit / 2;
 }
 
 /* ---- credit ---- */
@@ -88,8 +88,7 @@ static enum admit credit_hope(struct stage *stage)
 	if (reaping(pool) && now_ns - stage->short_ns < REAP_NS)
 		return WAITS;
 	regions_count(pool, &counts);
-	if (counts.ndeltas == 0 ||
-	    (stage->squeezed_ns && now_ns - stage->squeezed_ns < SQUEEZE_NS))
+	if (counts.ndeltas == 0 || (stage->squeezed_ns && now_ns - stage->squeezed_ns < SQUEEZE_NS))
 		return REFUSED;
 	stage->squeezing = fiber_start(pool->fibers, squeeze_fiber, pool);
 	return stage->squeezing ? WAITS : REFUSED;
@@ -424,7 +423,36 @@ static bool command_stage(struct stage *stage)
 	return true;
 }
 
-/* ---- in order ---- */
+/* ---- in turn ---- */
+
+/* Requests of a volume are admitted in order, volumes by turns: who writes little
+ * does not wait for all that another one has asked for. */
+static void queue_add(struct stage *stage, struct vreq *req)
+{
+	struct volume *volume = req->volume;
+
+	list_add_tail(&volume->requests, &req->link);
+	if (list_empty(&volume->queue_link))
+		list_add_tail(&stage->queue, &volume->queue_link);
+}
+
+static void queue_turn(struct stage *stage, struct volume *volume)
+{
+	list_del(&volume->queue_link);
+	if (!list_empty(&volume->requests))
+		list_add_tail(&stage->queue, &volume->queue_link);
+}
+
+/* Those that wait for a range may have one now. */
+static void queue_ranged(struct stage *stage)
+{
+	struct list ranged, *link;
+
+	list_init(&ranged);
+	list_splice(&ranged, &stage->ranged);
+	while ((link = list_pop(&ranged)) != NULL)
+		queue_add(stage, container_of(link, struct vreq, link));
+}
 
 static enum admit admit(struct stage *stage, struct vreq *req)
 {
@@ -432,13 +460,18 @@ static enum admit admit(struct stage *stage, struct vreq *req)
 
 	if (stage->now.req != req)
 		rc = command_begin(stage, req);
-	if (rc != ADMITTED)
+	if (rc == WAITS)
 		return rc;
 	list_del(&req->link);
-	if (command_stage(stage))
-		return ADMITTED;
-	list_add_head(&stage->waiting, &req->link);
-	return WAITS;
+	if (rc == WAITS_APART) {
+		list_add_tail(&stage->ranged, &req->link);
+	} else if (rc == REFUSED) {
+		vreq_finish(req, req->op == VREQ_TRIM ? 0 : ENOSPC);
+	} else if (!command_stage(stage)) {
+		list_add_head(&req->volume->requests, &req->link);
+		return WAITS;
+	}
+	return rc;
 }
 
 void stage_run(struct pool *pool)
@@ -448,20 +481,13 @@ void stage_run(struct pool *pool)
 	if (stage->running || pool->read_only)
 		return;
 	stage->running = true;
-	list_splice(&stage->waiting, &stage->ranged);
-	while (!list_empty(&stage->waiting)) {
-		struct vreq *req = container_of(stage->waiting.next, struct vreq, link);
-		enum admit rc = admit(stage, req);
+	queue_ranged(stage);
+	while (!list_empty(&stage->queue)) {
+		struct volume *volume = container_of(stage->queue.next, struct volume, queue_link);
 
-		if (rc == WAITS)
+		if (admit(stage, container_of(volume->requests.next, struct vreq, link)) == WAITS)
 			break;
-		if (rc == ADMITTED)
-			continue;
-		list_del(&req->link);
-		if (rc == WAITS_APART)
-			list_add_tail(&stage->ranged, &req->link);
-		else
-			vreq_finish(req, req->op == VREQ_TRIM ? 0 : ENOSPC);
+		queue_turn(stage, volume);
 	}
 	stage->running = false;
 }
@@ -469,13 +495,13 @@ void stage_run(struct pool *pool)
 void stage_submit(struct pool *pool, struct vreq *req)
 {
 	struct stage *stage = pool->stage;
-	bool first = list_empty(&stage->waiting);
+	bool first = list_empty(&stage->queue);
 
 	req->ticket = 0;
-	list_add_tail(&stage->waiting, &req->link);
+	queue_add(stage, req);
 	if (first)
 		stage_run(pool);
-	if (!list_empty(&stage->waiting))
+	if (!list_empty(&stage->queue))
 		log_kick(pool);
 }
 
@@ -484,7 +510,7 @@ void stage_retry(struct pool *pool)
 	struct stage *stage = pool->stage;
 
 	/* log_run() admits what it can. */
-	if (!list_empty(&stage->waiting) || !list_empty(&stage->ranged))
+	if (!list_empty(&stage->queue) || !list_empty(&stage->ranged))
 		log_kick(pool);
 }
 
@@ -559,9 +585,14 @@ void stage_fail(struct pool *pool)
 			item_drop(stage, container_of(link, struct stage_item, order_link));
 		stage->now.req = NULL;
 	}
-	list_splice(&stage->waiting, &stage->ranged);
-	while ((link = list_pop(&stage->waiting)) != NULL)
+	queue_ranged(stage);
+	while (!list_empty(&stage->queue)) {
+		struct volume *volume = container_of(stage->queue.next, struct volume, queue_link);
+
+		link = list_pop(&volume->requests);
 		vreq_finish(container_of(link, struct vreq, link), EROFS);
+		queue_turn(stage, volume);
+	}
 	for (struct volume *volume = volumes_each(pool, NULL); volume;
 	     volume = volumes_each(pool, volume))
 		answer(stage, volume, UINT64_MAX, EIO);
@@ -601,7 +632,7 @@ bool stage_empty(const struct pool *pool)
 {
 	const struct stage *stage = pool->stage;
 
-	return list_empty(&stage->waiting) && list_empty(&stage->ranged) && !stage->now.req &&
+	return list_empty(&stage->queue) && list_empty(&stage->ranged) && !stage->now.req &&
 	       slab_free_count(stage->items) == slab_count(stage->items);
 }
 
@@ -620,7 +651,7 @@ int stage_open(struct pool *pool, struct err *err)
 	pool->stage = stage;
 	stage->pool = pool;
 	list_init(&stage->now.items);
-	list_init(&stage->waiting);
+	list_init(&stage->queue);
 	list_init(&stage->ranged);
 	list_init(&stage->ready);
 	/* Two commands of the longest kind, however they are split. */

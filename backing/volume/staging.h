@@ -43,21 +43,21 @@ struct stage {
 	struct slab *items;
 	struct buddy memory; /* data */
 	struct staging now;
-	struct list waiting; /* struct vreq, in order */
-	struct list ranged;  /* TRIMs and ZEROs that wait for a range of their volume */
-	struct list ready;   /* volumes with items in no group */
+	struct list queue;  /* volumes with requests that wait, by turns */
+	struct list ranged; /* TRIMs and ZEROs that wait for a range of their volume */
+	struct list ready;  /* volumes with items in no group */
 	uint32_t nready;
-	uint32_t nunsent;	/* items in no group */
-	uint64_t unsent_bytes;	/* what their group may need at worst */
-	uint64_t unsent_ns;	/* when the oldest of them came */
-	uint32_t nwaiters;	/* FLUSH and FUA */
-	uint64_t limit;		/* of bytes of data now: what drains in time */
-	uint64_t drained;	/* bytes, since drained_ns */
+	uint32_t nunsent;      /* items in no group */
+	uint64_t unsent_bytes; /* what their group may need at worst */
+	uint64_t unsent_ns;    /* when the oldest of them came */
+	uint32_t nwaiters;     /* FLUSH and FUA */
+	uint64_t limit;	       /* of bytes of data now: what drains in time */
+	uint64_t drained;      /* bytes, since drained_ns */
 	uint64_t drained_ns;
-	bool running, retry;
-	bool squeezing;		 /* squeeze_fiber() runs */
-	uint64_t squeezed_ns;	 /* when one ended that was of no use; 0: none */
-	uint64_t short_ns;	 /* since when the first that waits has no credit */
+	bool running;
+	bool squeezing;	      /* squeeze_fiber() runs */
+	uint64_t squeezed_ns; /* when one ended that was of no use; 0: none */
+	uint64_t short_ns;    /* since when the one whose turn it is has no credit */
 };
 
 /* Admits what waits, as far as possible. */
@@ -90,9 +90,9 @@ struct record {
 	struct stage_item *items; /* of its window, to be gathered; NULL: it is one */
 	uint8_t *slot;		  /* in the group: where it may be packed, at worst */
 	struct codec_choice choice;
-	bool try;  /* to compress */
-	bool slow; /* by a codec that takes long */
-	bool told; /* the volume's probe history counts it */
+	bool try;      /* to compress */
+	bool slow;     /* by a codec that takes long */
+	bool told;     /* the volume's probe history counts it */
 	uint32_t njob; /* records from this one on that are one job */
 	/* the result */
 	bool hole, raw;
@@ -124,7 +124,7 @@ struct group {
 	uint32_t segno, off; /* its place; blocks */
 	uint8_t *header;     /* the segment's, where it is the first there */
 	bool opens;
-	uint64_t laid_ns;
+	uint64_t cut_ns, laid_ns;
 	struct vdev_io io;
 	struct iovec iov[2];
 };
@@ -141,6 +141,8 @@ static inline uint64_t group_len_wanted(const struct pool *pool)
 struct group *group_cut(struct pool *pool);
 /* Compresses and packs; log_kick() when it is ready. */
 void group_compress(struct group *group);
+/* Codecs have enough to do: another group would only wait for them. */
+bool group_codecs_busy(const struct log *log);
 /* Gives it the next seq and its place; false: there is no segment. */
 bool group_lay(struct group *group);
 /* Makes and lays out a group of posts, or a marker; false: not now. */
@@ -192,14 +194,16 @@ struct log {
 	struct buddy memory;	 /* of users' groups */
 	struct buddy own_memory; /* of posts' groups */
 	uint8_t *headers;
+	uint64_t codec_bytes;	     /* that are in jobs now */
+	uint64_t codec_ns;	     /* for each KiB */
 	struct stage_item **windows; /* group_cut.c */
 	uint32_t window_mask;
 	uint32_t items_max; /* of a group, so that its table is not too long */
 	uint64_t cut_number;
 	struct list posts;
-	bool starved;	  /* no memory for a group: a flush would free some */
-	bool no_segment;  /* a users' group waits for one */
-	bool cut_now;	  /* what is staged, however little it is */
+	bool starved;	   /* no memory for a group: a flush would free some */
+	bool no_segment;   /* a users' group waits for one */
+	bool cut_now;	   /* what is staged, however little it is */
 	uint64_t want_seq; /* log_cut(): a group up to it, a marker if need be */
 	bool flush_now;	   /* what is written waits too long */
 

@@ -102,6 +102,8 @@ struct volume *volume_new(struct pool *pool, uint32_t id)
 	volume->id = id;
 	tree_init(&volume->head, pool, id);
 	list_init(&volume->id_link);
+	list_init(&volume->requests);
+	list_init(&volume->queue_link);
 	list_init(&volume->staged);
 	list_init(&volume->waiting);
 	list_init(&volume->ready_link);

@@ -39,6 +39,8 @@ struct volume {
 
 	/* stage.c, log.c */
 	uint64_t ticket, durable_ticket;
+	struct list requests;	/* struct vreq: that are not staged yet */
+	struct list queue_link; /* of volumes with such */
 	struct list staged;	/* struct stage_item not in a group, in order */
 	struct list waiting;	/* struct vreq: FLUSH and FUA */
 	struct list ready_link; /* of volumes with something staged */
