@@ -113,7 +113,7 @@ static struct page *page_new(struct cache *cache, const struct cache_key *key)
 	while ((page = slab_get(cache->pages)) == NULL)
 		if (!page_evict(cache))
 			return NULL;
-	*page = (struct page){.key = *key, .uses = key->type == VF_LEAF ? 0 : USES_MAX};
+	*page = (struct page){ .key = *key, .uses = key->type == VF_LEAF ? 0 : USES_MAX };
 	list_init(&page->waiters);
 	list_init(&page->clock_link);
 	list_add_head(bucket(cache, key_addr(key)), &page->hash_link);
@@ -206,14 +206,14 @@ static void load_begin(struct cache *cache, struct page *page, struct load *load
 	uint64_t end = ((addr + key_stored(&page->key)) * VF_UNIT + VF_BLOCK - 1) &
 		       ~(uint64_t)(VF_BLOCK - 1);
 
-	*load = (struct load){.pool = cache->pool, .page = page};
-	load->iov = (struct iovec){.iov_base = buf, .iov_len = end - from};
-	load->io = (struct vdev_io){.op = VDEV_READ,
-				    .off = from,
-				    .len = end - from,
-				    .iov = &load->iov,
-				    .iovcnt = 1,
-				    .done = load_done};
+	*load = (struct load){ .pool = cache->pool, .page = page };
+	load->iov = (struct iovec){ .iov_base = buf, .iov_len = end - from };
+	load->io = (struct vdev_io){ .op = VDEV_READ,
+				     .off = from,
+				     .len = end - from,
+				     .iov = &load->iov,
+				     .iovcnt = 1,
+				     .done = load_done };
 	segment_pin(cache->pool, addr_segment(cache->pool, addr));
 	cache->pool->env->ops->submit(cache->pool->env, &load->io);
 }
@@ -292,7 +292,8 @@ static void fiber_ready_again(struct tree_waiter *waiter)
 int cache_get_wait(struct pool *pool, const struct cache_key *key, struct cache_page **out)
 {
 	for (;;) {
-		struct fiber_waiter w = {.waiter.ready = fiber_ready_again, .fiber = fiber_self()};
+		struct fiber_waiter w = { .waiter.ready = fiber_ready_again,
+					  .fiber = fiber_self() };
 		enum tree_result result;
 
 		*out = cache_get(pool, key, &w.waiter, &result);
@@ -350,8 +351,9 @@ uint64_t cache_memory(const struct pool *pool)
 {
 	const struct cache *cache = pool->cache;
 
-	return cache->memory.used + (uint64_t)(slab_count(cache->pages) -
-					       slab_free_count(cache->pages)) * sizeof(struct page);
+	return cache->memory.used +
+	       (uint64_t)(slab_count(cache->pages) - slab_free_count(cache->pages)) *
+		       sizeof(struct page);
 }
 
 int cache_open(struct pool *pool, struct err *err)
@@ -372,7 +374,8 @@ int cache_open(struct pool *pool, struct err *err)
 	cache->mask = nbuckets - 1;
 	cache->buckets = calloc(nbuckets, sizeof(struct list));
 	/* A sixth for what describes the pages. */
-	cache->pages = slab_create(sizeof(struct page), (uint32_t)(share / 6 / sizeof(struct page)));
+	cache->pages = slab_create(sizeof(struct page),
+				   (uint32_t)(share / 6 / sizeof(struct page)));
 	cache->loads = slab_create(sizeof(struct load), LOADS_MAX);
 	if (!cache->buckets || !cache->pages || !cache->loads ||
 	    !buddy_open(&cache->memory, share - share / 6, BLOCK_SHIFT)) {

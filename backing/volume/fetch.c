@@ -133,8 +133,7 @@ static bool record_give(struct fetch *fetch, const struct piece *pieces, uint32_
 			if (!prefix_right(prefix, &pieces[i].entry))
 				return false;
 		if (prefix->codec != CODEC_RAW) {
-			if (npieces == 1 &&
-			    expand_there(fetch, pieces, prefix, workspace, &right))
+			if (npieces == 1 && expand_there(fetch, pieces, prefix, workspace, &right))
 				return right;
 			record = fetch->expander;
 			if (!codec_expand(workspace, prefix->codec, fetch->expander,
@@ -278,7 +277,7 @@ struct fetch *fetch_get(struct fetcher *fetcher, size_t len, struct iobuf_waiter
 		slab_put(fetcher->fetches, fetch);
 		return NULL;
 	}
-	*fetch = (struct fetch){.pool = fetcher->pool, .buf = buf};
+	*fetch = (struct fetch){ .pool = fetcher->pool, .buf = buf };
 	list_init(&fetch->link);
 	fetch->job.private[0] = fetcher;
 	return fetch;
@@ -289,9 +288,9 @@ static bool fetch_slow(const struct fetch *fetch)
 {
 	const struct piece *first = fetch->pieces;
 
-	return fetch->io.len > 16384 || (!first->entry.raw && first->entry.codec != CODEC_RAW &&
-					 first->entry.codec != CODEC_LZ4 &&
-					 first->entry.codec != CODEC_LZJB);
+	return fetch->io.len > 16384 ||
+	       (!first->entry.raw && first->entry.codec != CODEC_RAW &&
+		first->entry.codec != CODEC_LZ4 && first->entry.codec != CODEC_LZJB);
 }
 
 void fetch_begin(struct fetcher *fetcher, struct fetch *fetch)
@@ -299,12 +298,12 @@ void fetch_begin(struct fetcher *fetcher, struct fetch *fetch)
 	struct pool *pool = fetcher->pool;
 
 	fetch->iov.iov_base = fetch->buf;
-	fetch->io = (struct vdev_io){.op = VDEV_READ,
-				     .off = fetch->from,
-				     .len = fetch->iov.iov_len,
-				     .iov = &fetch->iov,
-				     .iovcnt = 1,
-				     .done = fetch_read};
+	fetch->io = (struct vdev_io){ .op = VDEV_READ,
+				      .off = fetch->from,
+				      .len = fetch->iov.iov_len,
+				      .iov = &fetch->iov,
+				      .iovcnt = 1,
+				      .done = fetch_read };
 	fetch->slow = fetch_slow(fetch);
 	segment_pin(pool, addr_segment(pool, fetch->from / VF_UNIT));
 	pool->env->ops->submit(pool->env, &fetch->io);
@@ -330,8 +329,8 @@ struct fetcher *fetcher_open(struct pool *pool)
 		return NULL;
 	}
 	for (uint32_t i = 0; i < EXPANDERS_MAX; i++)
-		fetcher->idle[fetcher->nidle++] =
-			fetcher->expanders + (size_t)i * fetcher->expander_len;
+		fetcher->idle[fetcher->nidle++] = fetcher->expanders +
+						  (size_t)i * fetcher->expander_len;
 	return fetcher;
 }
 

@@ -10,10 +10,10 @@
 #include "backing/volume/iobuf.h"
 #include "backing/volume/lookup.h"
 
-#define FETCH_LEN_MAX  (256u << 10) /* bytes read at once, but for longer records */
-#define FETCH_GAP_MAX  (8u << 10)   /* bytes that are read in vain to join two records */
-#define FETCHES_MAX    256u
-#define EXPANDERS_MAX  8u
+#define FETCH_LEN_MAX (256u << 10) /* bytes read at once, but for longer records */
+#define FETCH_GAP_MAX (8u << 10)   /* bytes that are read in vain to join two records */
+#define FETCHES_MAX   256u
+#define EXPANDERS_MAX 8u
 
 struct fetch {
 	struct vdev_io io;
@@ -25,7 +25,7 @@ struct fetch {
 	struct vreq *req;
 	uint32_t volume; /* id */
 	bool wide, unverified;
-	bool slow; /* an expansion that a worker should do */
+	bool slow;	      /* an expansion that a worker should do */
 	struct piece *pieces; /* RECORD, by address; bad is set where one is */
 	uint32_t npieces;
 	int err; /* of the device */

@@ -14,7 +14,8 @@ void leaf_edit_begin(struct leaf_edit *edit)
 static void candidate_add(struct leaf_edit *edit, uint64_t addr, uint32_t stored)
 {
 	assert(edit->ncandidates < LEAF_EDIT_SOURCES);
-	edit->candidates[edit->ncandidates++] = (struct leaf_record){.addr = addr, .stored = stored};
+	edit->candidates[edit->ncandidates++] = (struct leaf_record){ .addr = addr,
+								      .stored = stored };
 }
 
 static void paint(struct leaf_edit *edit, uint32_t start, uint32_t nsectors, uint32_t owner)
@@ -152,9 +153,9 @@ static void entries_mark_split(struct leaf_edit *edit)
 	struct leaf_record *named = edit->named;
 
 	for (uint32_t i = 0; i < edit->nentries; i++)
-		named[i] = (struct leaf_record){.addr = edit->entries[i].addr,
-						.stored = edit->entries[i].stored,
-						.entry = i};
+		named[i] = (struct leaf_record){ .addr = edit->entries[i].addr,
+						 .stored = edit->entries[i].stored,
+						 .entry = i };
 	records_sort(named, edit->nentries);
 	for (uint32_t i = 1; i < edit->nentries; i++)
 		if (named[i].addr == named[i - 1].addr) {
@@ -171,7 +172,8 @@ static bool record_lost_sectors(const struct leaf_edit *edit, uint64_t addr)
 
 		if (source->addr != addr)
 			continue;
-		for (uint32_t s = source->start; s < (uint32_t)source->start + source->nsectors; s++)
+		for (uint32_t s = source->start; s < (uint32_t)source->start + source->nsectors;
+		     s++)
 			if (edit->owner[s] != i + 1)
 				return true;
 	}

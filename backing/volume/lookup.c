@@ -57,10 +57,10 @@ static void give(struct lookup *lookup, struct wanted *wanted, uint64_t region,
 	for (; wanted->left > 0 && wanted_take(wanted, &start, end, &n); start += n) {
 		struct piece *piece = &lookup->pieces[lookup->npieces++];
 
-		*piece = (struct piece){.kind = (uint8_t)source->kind,
-					.start = (uint16_t)start,
-					.nsectors = (uint16_t)n,
-					.region_lba = region * VF_REGION_SECTORS};
+		*piece = (struct piece){ .kind = (uint8_t)source->kind,
+					 .start = (uint16_t)start,
+					 .nsectors = (uint16_t)n,
+					 .region_lba = region * VF_REGION_SECTORS };
 		if (source->data)
 			piece->data = source->data + (start - source->start) * VF_SECTOR;
 		if (!source->entry)
@@ -75,10 +75,10 @@ static void give(struct lookup *lookup, struct wanted *wanted, uint64_t region,
 static void give_entry(struct lookup *lookup, struct wanted *wanted, uint64_t region,
 		       const struct vf_entry *entry, bool hole)
 {
-	struct source source = {.kind = hole ? VPIECE_ZERO : VPIECE_RECORD,
-				.start = entry->start,
-				.nsectors = entry->nsectors,
-				.entry = hole ? NULL : entry};
+	struct source source = { .kind = hole ? VPIECE_ZERO : VPIECE_RECORD,
+				 .start = entry->start,
+				 .nsectors = entry->nsectors,
+				 .entry = hole ? NULL : entry };
 
 	give(lookup, wanted, region, &source);
 }
@@ -86,7 +86,7 @@ static void give_entry(struct lookup *lookup, struct wanted *wanted, uint64_t re
 static void give_rest(struct lookup *lookup, struct wanted *wanted, uint64_t region,
 		      enum vpiece_kind kind)
 {
-	struct source source = {.kind = kind, .nsectors = VF_REGION_SECTORS};
+	struct source source = { .kind = kind, .nsectors = VF_REGION_SECTORS };
 
 	give(lookup, wanted, region, &source);
 }
@@ -101,7 +101,7 @@ struct hidden {
 static struct hidden hidden_by_ranges(const struct lookup *lookup, uint64_t region)
 {
 	const struct volume *volume = lookup->volume;
-	struct hidden hidden = {.seq = region_range_seq(volume, region)};
+	struct hidden hidden = { .seq = region_range_seq(volume, region) };
 
 	for (uint32_t i = 0; i < volume->nranges; i++) {
 		const struct volume_range *range = &volume->ranges[i];
@@ -121,10 +121,10 @@ static void give_memory(struct lookup *lookup, struct wanted *wanted, struct reg
 {
 	list_for_each(link, &region->staged) {
 		struct stage_item *item = container_of(link, struct stage_item, region_link);
-		struct source source = {.kind = item->hole ? VPIECE_ZERO : VPIECE_MEMORY,
-					.start = item->start,
-					.nsectors = item->nsectors,
-					.data = item->hole ? NULL : item->data};
+		struct source source = { .kind = item->hole ? VPIECE_ZERO : VPIECE_MEMORY,
+					 .start = item->start,
+					 .nsectors = item->nsectors,
+					 .data = item->hole ? NULL : item->data };
 
 		if (item->ticket >= hidden->ticket)
 			give(lookup, wanted, region->index, &source);
@@ -179,7 +179,7 @@ static struct cache_page *leaf_get(struct lookup *lookup, uint64_t region, uint6
 				   enum tree_result *result)
 {
 	struct volume *volume = lookup->volume;
-	struct cache_key key = {.type = VF_LEAF, .tree = volume->id, .index = region};
+	struct cache_key key = { .type = VF_LEAF, .tree = volume->id, .index = region };
 
 	*result = tree_get(&volume->head, region, &key.slot, lookup->waiter);
 	if (*result != TREE_FOUND || le64_get(&key.slot.merged_seq) < hidden_seq)
@@ -255,7 +255,7 @@ static bool deltas_name(const struct region *region, uint64_t addr, uint64_t che
 int region_names(struct pool *pool, struct volume *volume, uint64_t index, uint64_t addr,
 		 uint64_t check, bool *named)
 {
-	struct cache_key key = {.type = VF_LEAF, .tree = volume->id, .index = index};
+	struct cache_key key = { .type = VF_LEAF, .tree = volume->id, .index = index };
 	struct cache_page *leaf;
 	int rc;
 
@@ -263,7 +263,8 @@ int region_names(struct pool *pool, struct volume *volume, uint64_t index, uint6
 	if (*named)
 		return 0;
 	rc = tree_get_wait(&volume->head, index, &key.slot);
-	if (rc == -ENOENT || (!rc && le64_get(&key.slot.merged_seq) < region_range_seq(volume, index)))
+	if (rc == -ENOENT ||
+	    (!rc && le64_get(&key.slot.merged_seq) < region_range_seq(volume, index)))
 		return 0;
 	if (!rc)
 		rc = cache_get_wait(pool, &key, &leaf);

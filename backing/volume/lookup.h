@@ -12,8 +12,8 @@
 #include "backing/volume/volumes.h"
 
 struct piece {
-	uint8_t kind; /* enum vpiece_kind */
-	bool bad;     /* read.c */
+	uint8_t kind;		  /* enum vpiece_kind */
+	bool bad;		  /* read.c */
 	uint16_t start, nsectors; /* in the region */
 	uint64_t region_lba;	  /* its first sector */
 	const uint8_t *data;	  /* MEMORY: until the pool's thread goes on */

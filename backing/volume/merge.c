@@ -13,7 +13,8 @@
 
 static bool region_ready(const struct region *region, uint64_t seq)
 {
-	return !region->merging && !region->damaged && region->first_seq != 0 && region->first_seq <= seq;
+	return !region->merging && !region->damaged && region->first_seq != 0 &&
+	       region->first_seq <= seq;
 }
 
 /* Regions of a page that have something up to seq. */

@@ -52,7 +52,7 @@ bool merge_batch_add(struct merge_batch *batch, struct region *region, bool rewr
 	if (batch->n == BATCH_MAX || region->merging)
 		return false;
 	region->merging = true;
-	batch->items[batch->n++] = (struct merge_item){.region = region, .rewrite = rewrite};
+	batch->items[batch->n++] = (struct merge_item){ .region = region, .rewrite = rewrite };
 	return true;
 }
 
@@ -192,7 +192,7 @@ static void bulk_add(struct merge_batch *batch, struct merge_item *item)
 {
 	struct bulk_item *bulk = &batch->bulk[batch->nbulk];
 
-	*bulk = (struct bulk_item){.data = item->leaf, .len = le32_get(&item->leaf->head.len)};
+	*bulk = (struct bulk_item){ .data = item->leaf, .len = le32_get(&item->leaf->head.len) };
 	bulk->desc.type = VF_PAGE;
 	le32_put(&bulk->desc.volume, item->region->volume->id);
 	le64_put(&bulk->desc.lba, item->region->index);
@@ -201,8 +201,7 @@ static void bulk_add(struct merge_batch *batch, struct merge_item *item)
 }
 
 /* Leaf and body, in the batch's memory; false: there is no room for them. */
-static bool item_make(struct merge_batch *batch, struct merge_item *item,
-		      const struct vf_slot *old)
+static bool item_make(struct merge_batch *batch, struct merge_item *item, const struct vf_slot *old)
 {
 	struct merger *merger = batch->pool->merger;
 	const struct leaf_edit *edit = merger->edit;
@@ -241,12 +240,13 @@ static int item_prepare(struct merge_batch *batch, struct merge_item *item)
 	struct region *region = item->region;
 	struct pool *pool = batch->pool;
 	struct cache_page *page = NULL;
-	struct cache_key key = {
-		.type = VF_LEAF, .tree = region->volume->id, .index = region->index};
+	struct cache_key key = { .type = VF_LEAF,
+				 .tree = region->volume->id,
+				 .index = region->index };
 	int rc = tree_get_wait(&region->volume->head, region->index, &key.slot);
 
 	if (rc == -ENOENT)
-		key.slot = (struct vf_slot){.where = {{0}}};
+		key.slot = (struct vf_slot){ .where = { { 0 } } };
 	else if (!rc)
 		rc = cache_get_wait(pool, &key, &page);
 	if (rc == -EUCLEAN) {
@@ -285,10 +285,10 @@ static void post_apply(struct pool *pool, struct log_post *log_post, uint64_t se
 	(void)index;
 	leaf_at_apply(pool, &log_post->desc, log_post->body, seq);
 	if (item->leaf) {
-		struct cache_key key = {.slot = item->body->slot,
-					.type = VF_LEAF,
-					.tree = region->volume->id,
-					.index = region->index};
+		struct cache_key key = { .slot = item->body->slot,
+					 .type = VF_LEAF,
+					 .tree = region->volume->id,
+					 .index = region->index };
 
 		cache_insert(pool, &key, item->leaf, le32_get(&item->leaf->head.len));
 	}
@@ -333,7 +333,7 @@ static bool item_post(struct merge_batch *batch, struct merge_item *item)
 
 	if (!post)
 		return false;
-	*post = (struct merge_post){.batch = batch, .item = item};
+	*post = (struct merge_post){ .batch = batch, .item = item };
 	desc = &post->post.desc;
 	desc->type = VF_LEAF_AT;
 	le32_put(&desc->volume, item->region->volume->id);
@@ -393,8 +393,9 @@ static void batch_prefetch(struct merge_batch *batch)
 {
 	for (uint32_t i = 0; i < batch->n; i++) {
 		struct region *region = batch->items[i].region;
-		struct cache_key key = {
-			.type = VF_LEAF, .tree = region->volume->id, .index = region->index};
+		struct cache_key key = { .type = VF_LEAF,
+					 .tree = region->volume->id,
+					 .index = region->index };
 		enum tree_result result;
 		struct cache_page *page;
 

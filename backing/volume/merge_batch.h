@@ -13,9 +13,9 @@
 #include "backing/volume/region.h"
 #include "backing/volume/volumes.h"
 
-#define BATCHES	   2u
-#define BATCH_MAX  256u /* regions */
-#define MERGE_PERCENT 8u /* of the pool's memory */
+#define BATCHES	      2u
+#define BATCH_MAX     256u /* regions */
+#define MERGE_PERCENT 8u   /* of the pool's memory */
 /* A leaf with the body that names it, at worst. */
 #define BATCH_LEN_MIN (256u << 10)
 /* Segments that one LEAF_AT may name. */
@@ -61,7 +61,7 @@ struct merger {
 	struct fiber_queue idle;    /* for a batch */
 	struct fiber_queue changed; /* a batch ended */
 	struct fiber_queue stopped;
-	bool running;	/* merger_run() */
+	bool running; /* merger_run() */
 	bool stopping;
 	uint64_t reap_after; /* reap.c */
 };

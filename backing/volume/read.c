@@ -81,10 +81,10 @@ static void bad_at(struct read *read, uint64_t lba, int err)
 static bool read_lookup(struct read *read, uint32_t *npieces)
 {
 	struct reader *reader = read->pool->reader;
-	struct lookup lookup = {.pool = read->pool,
-				.volume = read->req->volume,
-				.waiter = &read->page,
-				.pieces = reader->pieces};
+	struct lookup lookup = { .pool = read->pool,
+				 .volume = read->req->volume,
+				 .waiter = &read->page,
+				 .pieces = reader->pieces };
 
 	for (uint64_t lba = read->at, end = read->at + read->n, n; lba < end; lba += n) {
 		uint64_t region = lba / VF_REGION_SECTORS;
@@ -290,7 +290,7 @@ static void read_go_on(struct read *read)
 static uint32_t status_run(const struct piece *pieces, uint32_t npieces, uint32_t start, uint32_t n,
 			   bool *mapped)
 {
-	bool map[VF_REGION_SECTORS] = {false};
+	bool map[VF_REGION_SECTORS] = { false };
 	uint32_t run = 0;
 
 	for (uint32_t i = 0; i < npieces; i++)
@@ -308,10 +308,10 @@ static void status_go_on(struct read *read)
 	uint32_t n, run = 0;
 
 	for (; read->n > 0; read->n -= run, read->at += run) {
-		struct lookup lookup = {.pool = read->pool,
-					.volume = req->volume,
-					.waiter = &read->page,
-					.pieces = reader->pieces};
+		struct lookup lookup = { .pool = read->pool,
+					 .volume = req->volume,
+					 .waiter = &read->page,
+					 .pieces = reader->pieces };
 		uint32_t start = read->at % VF_REGION_SECTORS;
 		bool mapped;
 

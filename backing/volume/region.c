@@ -78,7 +78,7 @@ static struct region_page *page_get(struct regions *regions, struct volume *volu
 	page = slab_get(regions->pages);
 	if (!page)
 		return NULL;
-	*page = (struct region_page){.volume = volume, .index = index, .place = regions->npages};
+	*page = (struct region_page){ .volume = volume, .index = index, .place = regions->npages };
 	list_init(&page->regions);
 	list_add_head(head, &page->hash_link);
 	regions->sample[regions->npages++] = page;
@@ -119,7 +119,7 @@ struct region *region_need(struct pool *pool, struct volume *volume, uint64_t in
 			page_put(regions, page);
 		return NULL;
 	}
-	*region = (struct region){.volume = volume, .index = index, .page = page};
+	*region = (struct region){ .volume = volume, .index = index, .page = page };
 	list_init(&region->staged);
 	list_init(&region->dirty_link);
 	list_add_tail(&page->regions, &region->page_link);
@@ -159,8 +159,7 @@ void region_put(struct pool *pool, struct region *region)
 {
 	struct regions *regions = pool->regions;
 
-	if (region->first_seq || region->merging || region->holds ||
-	    !list_empty(&region->staged))
+	if (region->first_seq || region->merging || region->holds || !list_empty(&region->staged))
 		return;
 	arrays_free(regions, region);
 	list_del(&region->hash_link);
@@ -208,7 +207,8 @@ static void freed_compact(struct pool *pool, struct region *region)
 		struct freed freed = region->freed[i];
 
 		for (j = 0; freed.seq <= durable && j < n; j++)
-			if (region->freed[j].segno == freed.segno && region->freed[j].seq <= durable)
+			if (region->freed[j].segno == freed.segno &&
+			    region->freed[j].seq <= durable)
 				break;
 		if (freed.seq > durable || j == n) {
 			region->freed[n++] = freed;
@@ -281,7 +281,7 @@ static void deltas_shift(struct region *region, uint32_t n)
 
 void region_compact(struct pool *pool, struct region *region)
 {
-	struct cover cover = {{0}};
+	struct cover cover = { { 0 } };
 	uint32_t at = region->ndeltas;
 
 	for (uint32_t i = region->ndeltas; i-- > 0;) {
@@ -381,8 +381,7 @@ static void charge_give(struct pool *pool, struct region *region)
 	uint64_t keep = 0;
 
 	if (region->first_seq)
-		keep = CREDIT_REGION +
-		       (uint64_t)CREDIT_DELTA * (region->ndeltas + region->nfreed);
+		keep = CREDIT_REGION + (uint64_t)CREDIT_DELTA * (region->ndeltas + region->nfreed);
 	if (keep < region->charge) {
 		credit_give(pool, region->charge - keep);
 		region->charge = keep;
@@ -449,7 +448,7 @@ static void ranges_add(struct volume *volume, uint64_t index, uint64_t nregions,
 	}
 	assert(volume->nranges < VF_RANGES_MAX);
 	volume->ranges[volume->nranges++] =
-		(struct volume_range){.region = index, .nregions = nregions, .seq = seq};
+		(struct volume_range){ .region = index, .nregions = nregions, .seq = seq };
 }
 
 void region_range(struct pool *pool, struct volume *volume, uint64_t index, uint64_t nregions,
@@ -539,8 +538,7 @@ struct region *regions_next(struct pool *pool, struct region *region)
 {
 	struct list *next = region->dirty_link.next;
 
-	return next == &pool->regions->dirty ? NULL
-					     : container_of(next, struct region, dirty_link);
+	return next == &pool->regions->dirty ? NULL : container_of(next, struct region, dirty_link);
 }
 
 struct region_page *regions_fullest_page(struct pool *pool)
@@ -563,9 +561,9 @@ struct region_page *regions_fullest_page(struct pool *pool)
 
 void regions_count(const struct pool *pool, struct regions_counts *out)
 {
-	*out = (struct regions_counts){.nregions = pool->regions->ndirty,
-				       .ndeltas = pool->regions->ndeltas,
-				       .npages = pool->regions->npages};
+	*out = (struct regions_counts){ .nregions = pool->regions->ndirty,
+					.ndeltas = pool->regions->ndeltas,
+					.npages = pool->regions->npages };
 }
 
 int regions_open(struct pool *pool, struct err *err)

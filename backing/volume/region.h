@@ -58,10 +58,10 @@ struct region {
 	struct freed *freed;
 	uint32_t nfreed, freed_room;
 	uint64_t charge; /* of its deltas, given back by its merge */
-	uint32_t holds; /* MOVEs to come (evacuate.c): it stays in memory */
+	uint32_t holds;	 /* MOVEs to come (evacuate.c): it stays in memory */
 	bool merging;
 	bool damaged; /* its leaf cannot be read: it stays in the overlay */
-	bool fold; /* wants to be rewritten in full records */
+	bool fold;    /* wants to be rewritten in full records */
 };
 
 int regions_open(struct pool *pool, struct err *err);

@@ -72,8 +72,8 @@ static void page_drop_all(struct tree *tree, struct dir_page *page)
 	dir_page_drop(tree, page);
 }
 
-uint32_t dir_page_encode(const struct tree *tree, const struct dir_page *page,
-			 uint64_t applied_seq, struct vf_dir *out)
+uint32_t dir_page_encode(const struct tree *tree, const struct dir_page *page, uint64_t applied_seq,
+			 struct vf_dir *out)
 {
 	struct vf_slot *slots = (struct vf_slot *)(out + 1);
 	uint32_t n = 0, len;
@@ -111,7 +111,8 @@ void dir_page_key(const struct tree *tree, uint8_t level, uint64_t index,
 		  const struct vf_slot *slot, struct cache_key *key)
 {
 	*key = (struct cache_key){
-		.slot = *slot, .type = VF_DIR, .tree = tree->id, .level = level, .index = index};
+		.slot = *slot, .type = VF_DIR, .tree = tree->id, .level = level, .index = index
+	};
 }
 
 /* ---- finding ---- */
@@ -131,18 +132,18 @@ struct place {
 
 static struct place place_find(struct tree *tree, uint64_t index)
 {
-	struct place place = {.page = tree->root, .slot = tree->root_slot};
+	struct place place = { .page = tree->root, .slot = tree->root_slot };
 
 	if (tree->level == 0 || !level_reaches(tree->level, index))
-		return (struct place){.none = true};
+		return (struct place){ .none = true };
 	for (uint8_t level = tree->level; level > 1; level--) {
 		uint32_t i = (uint32_t)(index >> 8 * (level - 1)) % VF_FANOUT;
 		struct dir_page *page = place.page;
 
 		assert(page != NULL);
-		place = (struct place){.page = page->children[i], .slot = page->slots[i]};
+		place = (struct place){ .page = page->children[i], .slot = page->slots[i] };
 		if (!place.page && !slot_used(&place.slot))
-			return (struct place){.none = true};
+			return (struct place){ .none = true };
 	}
 	place.none = !place.page && !slot_used(&place.slot);
 	return place;
@@ -233,7 +234,7 @@ static int tree_raise(struct tree *tree, uint64_t index)
 		if (old)
 			old->parent = root;
 		dir_page_put(root, 0, &tree->root_slot);
-		tree->root_slot = (struct vf_slot){.where = {{0}}};
+		tree->root_slot = (struct vf_slot){ .where = { { 0 } } };
 		tree->level++;
 		dir_page_mark(tree, root);
 	}
@@ -387,8 +388,8 @@ int tree_touch(struct tree *tree, uint8_t level, uint64_t index, uint64_t addr)
 	return 0;
 }
 
-void tree_moved(struct tree *tree, uint64_t index, const struct vf_slot *slot,
-		uint64_t applied_seq, uint64_t seq)
+void tree_moved(struct tree *tree, uint64_t index, const struct vf_slot *slot, uint64_t applied_seq,
+		uint64_t seq)
 {
 	struct dir_page *parent = page_above(tree, 2, index / VF_FANOUT), *page = tree->root;
 
@@ -478,7 +479,7 @@ int tree_next(struct tree *tree, uint64_t *index, struct vf_slot *out)
 
 void tree_init(struct tree *tree, struct pool *pool, uint32_t id)
 {
-	*tree = (struct tree){.pool = pool, .id = id};
+	*tree = (struct tree){ .pool = pool, .id = id };
 }
 
 /* Level 2 and above stay in memory from now on. */

@@ -57,8 +57,8 @@ int tree_touch(struct tree *tree, uint8_t level, uint64_t index, uint64_t addr);
 
 /* A DIR_AT at seq, replayed: the page of level 1 of this index is at the slot, with
  * what was applied up to applied_seq. */
-void tree_moved(struct tree *tree, uint64_t index, const struct vf_slot *slot,
-		uint64_t applied_seq, uint64_t seq);
+void tree_moved(struct tree *tree, uint64_t index, const struct vf_slot *slot, uint64_t applied_seq,
+		uint64_t seq);
 
 /*
  * In a fiber, from a checkpoint: writes what changed, from the bottom up, by

@@ -95,7 +95,7 @@ static uint32_t newest_birth(const struct dir_page *page)
 static void settle(struct tree *tree, struct dir_page *page, const struct bulk_item *item,
 		   const struct bulk_item *copy)
 {
-	struct vf_slot slot = {.where = {{0}}};
+	struct vf_slot slot = { .where = { { 0 } } };
 
 	slot_dies(tree, dir_page_slot(tree, page), page->level);
 	if (item) {
@@ -212,7 +212,7 @@ int tree_checkpoint(struct tree *tree, struct vf_tree *out, uint64_t *applied)
 		if (!tree->root && le64_get(&tree->root_slot.where) == 0)
 			tree->level = 0;
 	}
-	*out = (struct vf_tree){.slot = tree->root_slot,
-				.level = le64_get(&tree->root_slot.where) ? tree->level : 0};
+	*out = (struct vf_tree){ .slot = tree->root_slot,
+				 .level = le64_get(&tree->root_slot.where) ? tree->level : 0 };
 	return rc;
 }

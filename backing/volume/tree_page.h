@@ -19,9 +19,9 @@ struct dir_page {
 	uint16_t nslots; /* present ones */
 	uint8_t level;
 	bool dirty;
-	bool below;			  /* a page under it may be dirty */
-	struct vf_slot slots[VF_FANOUT];  /* where 0: none */
-	struct dir_page *children[];	  /* level 2 and above: VF_FANOUT; NULL: not here */
+	bool below;			 /* a page under it may be dirty */
+	struct vf_slot slots[VF_FANOUT]; /* where 0: none */
+	struct dir_page *children[];	 /* level 2 and above: VF_FANOUT; NULL: not here */
 };
 
 /* The slot of a page is kept by its parent, that of the root by the tree. */
@@ -34,8 +34,8 @@ void dir_page_drop(struct tree *tree, struct dir_page *page);
 /* Bytes of a page as written, at most. */
 #define DIR_PAGE_LEN_MAX (sizeof(struct vf_dir) + VF_FANOUT * sizeof(struct vf_slot))
 /* As it is written; returns its length. */
-uint32_t dir_page_encode(const struct tree *tree, const struct dir_page *page,
-			 uint64_t applied_seq, struct vf_dir *out);
+uint32_t dir_page_encode(const struct tree *tree, const struct dir_page *page, uint64_t applied_seq,
+			 struct vf_dir *out);
 void dir_page_key(const struct tree *tree, uint8_t level, uint64_t index,
 		  const struct vf_slot *slot, struct cache_key *key);
 

@@ -42,21 +42,22 @@ static uint32_t model_record(void)
 {
 	struct record *record = &records[nrecords++];
 
-	*record = (struct record){.addr = 1000 + 64ull * (nrecords * 7919 % 100003),
-				  .check = rng_state * 3 + nrecords,
-				  .stored = (uint16_t)(1 + rng(200)),
-				  .alive = true};
+	*record = (struct record){ .addr = 1000 + 64ull * (nrecords * 7919 % 100003),
+				   .check = rng_state * 3 + nrecords,
+				   .stored = (uint16_t)(1 + rng(200)),
+				   .alive = true };
 	return nrecords - 1;
 }
 
 static struct vf_entry entry_of(const struct record *record, uint32_t start, uint32_t n)
 {
-	return (struct vf_entry){.addr = record->addr,
-				 .start = (uint16_t)start,
-				 .nsectors = (uint16_t)n,
-				 .stored = record->stored,
-				 .birth = 1,
-				 .check = {record->check, record->check + 1, record->check + 2}};
+	return (struct vf_entry){ .addr = record->addr,
+				  .start = (uint16_t)start,
+				  .nsectors = (uint16_t)n,
+				  .stored = record->stored,
+				  .birth = 1,
+				  .check = { record->check, record->check + 1,
+					     record->check + 2 } };
 }
 
 static void range_of(uint32_t *start, uint32_t *n)
@@ -189,7 +190,7 @@ static uint8_t leaf_mem[128u << 10];
 static void run(uint32_t nmerges, uint32_t nsteps, bool wide)
 {
 	struct vf_leaf *leaf = (struct vf_leaf *)leaf_mem;
-	static const uint8_t uuid[16] = {1};
+	static const uint8_t uuid[16] = { 1 };
 
 	model_begin();
 	for (uint32_t m = 0; m < nmerges; m++) {
@@ -240,8 +241,8 @@ static void merges_of_wide_entries_agree_with_the_model(void)
 static void a_wide_leaf_keeps_its_long_checks(void)
 {
 	struct vf_leaf *leaf = (struct vf_leaf *)leaf_mem;
-	static const uint8_t uuid[16] = {1};
-	struct vf_entry entry = {.addr = 640, .nsectors = 8, .stored = 10, .check = {5, 6, 7}};
+	static const uint8_t uuid[16] = { 1 };
+	struct vf_entry entry = { .addr = 640, .nsectors = 8, .stored = 10, .check = { 5, 6, 7 } };
 
 	leaf_edit_begin(&edit);
 	leaf_edit_data(&edit, &entry);
@@ -256,7 +257,7 @@ static void a_wide_leaf_keeps_its_long_checks(void)
 
 static void an_edit_says_when_no_more_deltas_fit(void)
 {
-	struct vf_entry entry = {.addr = 64, .nsectors = 1, .stored = 1};
+	struct vf_entry entry = { .addr = 64, .nsectors = 1, .stored = 1 };
 
 	leaf_edit_begin(&edit);
 	for (uint32_t i = 0; i < LEAF_EDIT_DELTAS_MAX; i++, entry.addr++)
@@ -269,7 +270,7 @@ static void an_edit_says_when_no_more_deltas_fit(void)
 
 static void a_slice_keeps_its_record(void)
 {
-	struct vf_entry entry = {.addr = 640, .nsectors = 8, .stored = 10};
+	struct vf_entry entry = { .addr = 640, .nsectors = 8, .stored = 10 };
 
 	leaf_edit_begin(&edit);
 	leaf_edit_data(&edit, &entry);
