@@ -11,6 +11,7 @@
 
 struct logwalk {
 	struct pool *pool;
+	void (*entered)(struct pool *pool, uint32_t segno, uint64_t seq);
 	uint32_t nblocks; /* of a segment */
 
 	uint32_t segno;
@@ -27,18 +28,23 @@ struct logwalk {
 	uint8_t *window;
 	uint32_t window_cap; /* blocks */
 	uint32_t window_at, window_n;
-	/* Its footer, read when a group of it is damaged. */
+	/* Its footer: where it may stand for the groups, and when one is damaged. */
 	uint8_t *footer;
 	uint32_t footer_segno; /* 0: none is read */
+	uint32_t footer_at;    /* bytes: the footer's group that comes next */
+	uint32_t footer_left;  /* groups from there */
+	bool by_footer;	       /* it stands for the groups of this segment */
 };
 
-struct logwalk *logwalk_open(struct pool *pool, const struct vf_place *from)
+struct logwalk *logwalk_open(struct pool *pool, const struct vf_place *from,
+			     void (*entered)(struct pool *pool, uint32_t segno, uint64_t seq))
 {
 	struct logwalk *walk = calloc(1, sizeof(*walk));
 
 	if (!walk)
 		return NULL;
 	walk->pool = pool;
+	walk->entered = entered;
 	walk->nblocks = pool->geometry.segment_len / VF_BLOCK;
 	walk->window_cap = walk->nblocks / 2;
 	walk->window = aligned_alloc(VF_BLOCK, (size_t)walk->window_cap * VF_BLOCK);
@@ -135,6 +141,7 @@ static void enter(struct logwalk *walk, uint32_t segno, const struct vf_segment 
 	walk->header = *header;
 	walk->header_read = true;
 	walk->window_n = 0;
+	walk->entered(walk->pool, segno, le64_get(&walk->place.seq) - 1);
 	if (le32_get(&header->incarnation) > walk->end.incarnation)
 		walk->end.incarnation = le32_get(&header->incarnation);
 	look_on(walk);
@@ -227,29 +234,58 @@ static void group_out(struct logwalk *walk, struct logwalk_group *out, struct vf
 /* ---- damage ---- */
 
 /*
+ * Block i of the n in the window, which is `block` of its segment: what a group
+ * there says.  Returns how many blocks it takes to judge it, if that is more.
+ */
+static uint32_t group_says(struct logwalk *walk, uint32_t block, uint32_t i, uint32_t n,
+			   uint64_t seq)
+{
+	const struct vf_geometry *geometry = &walk->pool->geometry;
+	const struct vf_group *group =
+		(const struct vf_group *)(walk->window + (size_t)i * VF_BLOCK);
+	uint32_t room = (walk->nblocks - block) * VF_BLOCK, need;
+
+	if (!vf_group_plausible(group, geometry, room) || le64_get(&group->seq) <= seq ||
+	    le64_get(&group->durable_seq) < seq)
+		return 0;
+	need = (le32_get(&group->head.len) + VF_BLOCK - 1) / VF_BLOCK;
+	if (need > n - i)
+		return need <= walk->window_cap ? need : 0;
+	if (vf_group_check(group, geometry, room))
+		saw_durable(walk, le64_get(&group->durable_seq));
+	return 0;
+}
+
+/*
  * The highest durable_seq that groups standing at or behind a block of a segment
  * say, of those that come after seq.  Groups that were dropped say less than what
  * was dropped, so that only what had been durable is found.
  */
 static void scan_durable(struct logwalk *walk, uint32_t segno, uint32_t from, uint64_t seq)
 {
-	struct pool *pool = walk->pool;
-	uint8_t *buf = walk->window;
+	uint32_t block = from, n;
 
 	walk->window_n = 0;
-	for (uint32_t block = from; block < walk->nblocks; block++) {
-		const struct vf_group *group = (const struct vf_group *)buf;
-		uint32_t room = (walk->nblocks - block) * VF_BLOCK, n;
+	for (; block < walk->nblocks; block += n) {
+		n = walk->nblocks - block < AHEAD / VF_BLOCK ? walk->nblocks - block
+							     : AHEAD / VF_BLOCK;
+		if (n > walk->window_cap)
+			n = walk->window_cap;
+		if (read_at(walk, segno, block, n, walk->window)) {
+			n = 1; /* where it cannot be read, block by block */
+			if (read_at(walk, segno, block, n, walk->window))
+				continue;
+		}
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t more = group_says(walk, block + i, i, n, seq);
 
-		if (read_at(walk, segno, block, 1, buf) ||
-		    !vf_group_plausible(group, &pool->geometry, room) ||
-		    le64_get(&group->seq) <= seq || le64_get(&group->durable_seq) < seq)
-			continue;
-		n = (le32_get(&group->head.len) + VF_BLOCK - 1) / VF_BLOCK;
-		if (n > walk->window_cap || (n > 1 && read_at(walk, segno, block, n, buf)) ||
-		    !vf_group_check(group, &pool->geometry, room))
-			continue;
-		saw_durable(walk, le64_get(&group->durable_seq));
+			if (more == 0)
+				continue;
+			/* Its table goes on behind what was read. */
+			if (read_at(walk, segno, block + i, more, walk->window) == 0)
+				group_says(walk, block + i, 0, more, seq);
+			n = i + 1;
+		}
 	}
 }
 
@@ -284,6 +320,7 @@ static bool footer_read(struct logwalk *walk)
 
 	if (walk->footer_segno == walk->segno)
 		return true;
+	walk->footer_segno = 0;
 	if (!walk->footer)
 		walk->footer = aligned_alloc(VF_BLOCK, (size_t)walk->window_cap * VF_BLOCK);
 	if (!walk->footer || read_at(walk, walk->segno, walk->nblocks - 1, 1, walk->footer))
@@ -304,6 +341,8 @@ static bool footer_read(struct logwalk *walk)
 	    !pool_mutant(pool, MUTANT_STALE_FOOTER))
 		return false;
 	walk->footer_segno = walk->segno;
+	walk->footer_at = sizeof(*footer);
+	walk->footer_left = le32_get(&footer->ngroups);
 	return true;
 }
 
@@ -322,39 +361,104 @@ static bool payload_on_disk(struct logwalk *walk, const struct vf_desc *desc, ui
 	return payload_right(walk->pool, desc, walk->window + (at - from));
 }
 
-/* The group's table as the footer has it: for one that is durable and damaged. */
+/* The footer's group that is to come at the walk's place; NULL: it has none. */
+static const struct vf_footer_group *footer_group(struct logwalk *walk)
+{
+	uint64_t seq = le64_get(&walk->place.seq);
+
+	while (walk->footer_left > 0) {
+		const struct vf_footer_group *group =
+			(const struct vf_footer_group *)(walk->footer + walk->footer_at);
+
+		if (le64_get(&group->seq) > seq)
+			return NULL;
+		walk->footer_at += (uint32_t)sizeof(*group) + le32_get(&group->table_len);
+		walk->footer_left--;
+		if (le64_get(&group->seq) == seq)
+			return le32_get(&group->off) == le32_get(&walk->place.off) ? group : NULL;
+	}
+	return NULL;
+}
+
+/* The group as the footer has it. */
 static bool group_by_footer(struct logwalk *walk, struct logwalk_group *out)
 {
-	const struct vf_footer *footer = (const struct vf_footer *)walk->footer;
-	uint32_t at = sizeof(*footer), off, end;
-	const struct vf_footer_group *group = NULL;
+	const struct vf_footer_group *group = footer_group(walk), *next;
+	uint32_t end = walk->nblocks;
 
-	if (!footer_read(walk))
+	if (!group)
 		return false;
+	next = (const struct vf_footer_group *)(walk->footer + walk->footer_at);
+	if (walk->footer_left > 0)
+		end = le32_get(&next->off);
+	group_out(walk, out,
+		  (struct vf_table){ .at = (const uint8_t *)(group + 1),
+				     .left = le32_get(&group->table_len),
+				     .ndescs = le32_get(&group->ndescs) },
+		  end - le32_get(&group->off), &group->sum);
+	return true;
+}
+
+/* The same for one that is durable and damaged. */
+static bool group_rescued(struct logwalk *walk, struct logwalk_group *out)
+{
+	walk->footer_segno = 0;
+	if (!footer_read(walk) || !group_by_footer(walk, out))
+		return false;
+	for (struct vf_table table = out->table; vf_table_next(&table);)
+		if (table.desc->type == VF_DATA && !payload_on_disk(walk, table.desc, out->base))
+			out->nbad++;
+	return true;
+}
+
+/*
+ * May the footer stand for all groups of the segment that was entered?  Only if
+ * everything in it had been durable: a footer may be there and what it tells of
+ * not, where it was not flushed.
+ */
+static void use_footer(struct logwalk *walk)
+{
+	const struct vf_footer *footer;
+
+	walk->by_footer = false;
+	if (!footer_read(walk))
+		return;
 	footer = (const struct vf_footer *)walk->footer;
-	for (uint32_t i = 0; i < le32_get(&footer->ngroups); i++) {
-		group = (const struct vf_footer_group *)(walk->footer + at);
-		at += (uint32_t)sizeof(*group) + le32_get(&group->table_len);
-		if (le64_get(&group->seq) != le64_get(&walk->place.seq))
-			continue;
-		off = le32_get(&group->off);
-		end = walk->nblocks;
-		if (i + 1 < le32_get(&footer->ngroups))
-			end = le32_get(&((const struct vf_footer_group *)(walk->footer + at))->off);
-		if (off != le32_get(&walk->place.off) || end <= off)
-			return false;
-		group_out(walk, out,
-			  (struct vf_table){ .at = (const uint8_t *)(group + 1),
-					     .left = le32_get(&group->table_len),
-					     .ndescs = le32_get(&group->ndescs) },
-			  end - off, &group->sum);
-		for (struct vf_table table = out->table; vf_table_next(&table);)
-			if (table.desc->type == VF_DATA &&
-			    !payload_on_disk(walk, table.desc, out->base))
-				out->nbad++;
-		return true;
+	if ((le32_get(&footer->incarnation) != le32_get(&walk->header.incarnation) ||
+	     le64_get(&footer->first_seq) != le64_get(&walk->header.first_seq)) &&
+	    !pool_mutant(walk->pool, MUTANT_STALE_FOOTER))
+		return;
+	walk->by_footer = le64_get(&footer->last_seq) <= walk->end.durable_seq ||
+			  pool_mutant(walk->pool, MUTANT_UNFLUSHED_FOOTER);
+}
+
+/*
+ * Follows the chain by its headers: what the first group of each segment says is
+ * durable, so that footers before it can be trusted.
+ */
+static void look_ahead(struct logwalk *walk)
+{
+	struct pool *pool = walk->pool;
+	struct vf_segment header = walk->header, next;
+	uint32_t segno = walk->segno;
+
+	for (uint64_t n = 0; n < pool->geometry.nsegments; n++) {
+		uint32_t successor = le32_get(&header.successor), need;
+
+		if (read_at(walk, successor, 0, 2, walk->window))
+			break;
+		memcpy(&next, walk->window, sizeof(next));
+		if (!vf_segment_check(&next, &pool->geometry, successor) || next.stream != VF_W ||
+		    le32_get(&next.before) != segno ||
+		    le64_get(&next.first_seq) <= le64_get(&header.first_seq))
+			break;
+		need = group_says(walk, 1, 1, 2, 0);
+		if (need && !read_at(walk, successor, 1, need, walk->window))
+			group_says(walk, 1, 0, need, 0);
+		header = next;
+		segno = successor;
 	}
-	return false;
+	walk->window_n = 0;
 }
 
 /* ---- walking ---- */
@@ -389,7 +493,7 @@ static int group_missing(struct logwalk *walk, struct logwalk_group *out)
 {
 	if (!was_durable(walk))
 		return finish(walk, NULL);
-	if (!at_former_end(walk) && group_by_footer(walk, out))
+	if (!at_former_end(walk) && group_rescued(walk, out))
 		return 1;
 	return finish(walk, "the log is damaged");
 }
@@ -433,6 +537,8 @@ int logwalk_next(struct logwalk *walk, struct logwalk_group *out)
 			return -EUCLEAN;
 		saw_durable(walk, le64_get(&walk->pool->super.durable_seq));
 		enter(walk, walk->segno, &header);
+		look_ahead(walk);
+		use_footer(walk);
 	}
 	while (walk->goes_on &&
 	       le64_get(&walk->next_header.first_seq) == le64_get(&walk->place.seq)) {
@@ -443,7 +549,11 @@ int logwalk_next(struct logwalk *walk, struct logwalk_group *out)
 		le32_put(&walk->place.segno, le32_get(&header.segno));
 		le32_put(&walk->place.off, 1);
 		enter(walk, le32_get(&header.segno), &header);
+		use_footer(walk);
 	}
+	if (walk->by_footer && !at_former_end(walk) && group_by_footer(walk, out))
+		return 1;
+	walk->by_footer = false;
 	group = at_former_end(walk) ? NULL : group_here(walk);
 	return group ? group_found(walk, group, out) : group_missing(walk, out);
 }

@@ -36,7 +36,10 @@ struct logwalk_end {
 
 struct logwalk;
 
-struct logwalk *logwalk_open(struct pool *pool, const struct vf_place *from);
+/* entered: called for each segment that the log goes through, in order, also one
+ * in which a crash left no group: seq, of the newest group before it. */
+struct logwalk *logwalk_open(struct pool *pool, const struct vf_place *from,
+			     void (*entered)(struct pool *pool, uint32_t segno, uint64_t seq));
 void logwalk_close(struct logwalk *walk);
 /* In a fiber: 1: a group, valid until the next call; 0: the end; -EIO, -EUCLEAN:
  * not even its first segment can be read. */

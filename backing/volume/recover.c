@@ -118,6 +118,8 @@ static int checkpoint_find(struct pool *pool, struct vf_place *replay, struct er
 
 /* ---- the log ---- */
 
+/* A segment of the log up to seq: one without a group leads to the next one all the
+ * same, and is no more free than it. */
 static void segment_passed(struct pool *pool, uint32_t segno, uint64_t seq)
 {
 	struct segment *segment = segment_at(pool, segno);
@@ -209,16 +211,13 @@ int pool_recover(struct pool *pool, struct err *err)
 
 	if (rc)
 		return rc;
-	walk = logwalk_open(pool, &replay);
+	walk = logwalk_open(pool, &replay, segment_passed);
 	if (!walk)
 		return err_set(err, ENOMEM, "no memory to read the log");
 	rc = replay_log(pool, walk, err);
 	if (rc)
 		goto out;
 	logwalk_end(walk, &end);
-	/* A segment that was entered and has no group yet is not free either. */
-	if (le64_get(&end.next.seq) > 1)
-		segment_passed(pool, end.segno, le64_get(&end.next.seq) - 1);
 	segments_recount(pool);
 	pool->incarnation = le32_get(&pool->super.incarnation);
 	credit_update(pool);
