@@ -454,6 +454,27 @@ int bk_pool_grow(struct bk_pool *pool, uint64_t size, struct err *err)
 	return bk_pool_call(pool, grow, &growing);
 }
 
+static int set_threshold(struct pool *engine, void *arg)
+{
+	pool_set_threshold(engine, *(const uint32_t *)arg);
+	return 0;
+}
+
+void bk_pool_set_threshold(struct bk_pool *pool, uint32_t percent)
+{
+	bk_pool_call(pool, set_threshold, &percent);
+}
+
+bool bk_pool_in_use(struct bk_pool *pool)
+{
+	bool used;
+
+	pthread_mutex_lock(&pool->lock);
+	used = !list_empty(&pool->stores);
+	pthread_mutex_unlock(&pool->lock);
+	return used;
+}
+
 /* ---- stopping ---- */
 
 static int quiesce(struct pool *engine, void *arg)

@@ -39,6 +39,10 @@ int bk_pool_start(struct bk_pool *pool, struct reactor *home, struct err *err);
  */
 int bk_pool_call(struct bk_pool *pool, int (*fn)(struct pool *engine, void *arg), void *arg);
 
+/* A job. */
+void bk_pool_set_threshold(struct bk_pool *pool, uint32_t percent);
+/* Control thread: are volumes of it open? */
+bool bk_pool_in_use(struct bk_pool *pool);
 /* A job: raises it to size bytes.  0 or -errno with a text. */
 int bk_pool_grow(struct bk_pool *pool, uint64_t size, struct err *err);
 
@@ -48,7 +52,7 @@ const char *bk_pool_name(const struct bk_pool *pool);
 bool bk_pool_started(const struct bk_pool *pool);
 
 /*
- * Control thread; no volume is in use.  Brings the pool to rest: false when that
+ * A job; no volume is in use.  Brings the pool to rest: false when that
  * takes longer than timeout_ms (its device does not answer); then it must be
  * left as it is.
  */

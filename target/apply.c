@@ -9,6 +9,7 @@
  * listen: initiators that come back after a restart must not see a LUN that is
  * not ready yet, but for one whose store does not open in time.
  */
+#include "target/pool_run.h"
 #include "target/running.h"
 
 #include <assert.h>
@@ -53,12 +54,15 @@ static void *index_find(const struct index *index, const char *key)
 /* What a LUN is known by over reloads; lun_same_kind() tells a path from a name. */
 static const char *lun_key(const struct config_lun *config)
 {
-	return config->backing.path ? config->backing.path : config->name;
+	return config->backing.volume ? config->backing.volume
+	       : config->backing.path ? config->backing.path
+				      : config->name;
 }
 
 static bool lun_same_kind(const struct lun_run *lun, const struct config_lun *config)
 {
-	return !lun->config->backing.path == !config->backing.path;
+	return !lun->config->backing.path == !config->backing.path &&
+	       !lun->config->backing.volume == !config->backing.volume;
 }
 
 static size_t list_length(const struct list *head)
@@ -308,6 +312,7 @@ static void undo(struct running *run)
 		if (lun->fresh)
 			lun_run_destroy(run, lun);
 	}
+	pools_undo(run);
 }
 
 static void targets_commit(struct running *run, const struct index *luns)
@@ -423,7 +428,9 @@ int running_apply(struct running *run, struct config *config, struct err *err)
 	int rc;
 
 	assert(config->nerrors == 0);
-	rc = luns_match(run, config, err);
+	rc = pools_match(run, config, err);
+	if (rc == 0)
+		rc = luns_match(run, config, err);
 	if (rc == 0)
 		luns_wait(run, &budget_ms);
 	if (rc == 0 && luns_index(run, true, &luns) < 0)
@@ -446,6 +453,7 @@ int running_apply(struct running *run, struct config *config, struct err *err)
 	log_level_commit(config);
 	targets_commit(run, &luns);
 	luns_commit(run, &budget_ms);
+	pools_commit(run);
 	config_free(run->config);
 	run->config = config;
 out:

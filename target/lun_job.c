@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "target/pool_run.h"
+
 void lun_identity_random(struct scsi_identity *identity)
 {
 	size_t len = 0;
@@ -36,12 +38,24 @@ static int state_key(const struct lun_job *job, char *out, size_t cap, struct er
 	return 0;
 }
 
+/* A volume has its identity with it, in the pool. */
+static int volume_open(struct lun_job *job, struct err *err)
+{
+	int rc = backing_open(&job->settings, &job->backing, err);
+
+	if (!rc)
+		backing_identity(job->backing, job->identity.uuid);
+	return rc;
+}
+
 static int store_open(struct lun_job *job, struct err *err)
 {
 	struct backing_settings *settings = &job->settings;
 	char key[PATH_MAX], file[PATH_MAX];
 	int known, rc;
 
+	if (settings->volume)
+		return volume_open(job, err);
 	rc = state_key(job, key, sizeof(key), err);
 	if (rc < 0)
 		return rc;
@@ -82,11 +96,20 @@ static void work_run(struct job *base)
 
 /* ---- on the control thread ---- */
 
+static char *copy_of(const char *text, bool *copied)
+{
+	char *copy = text ? strdup(text) : NULL;
+
+	*copied = *copied && (copy || !text);
+	return copy;
+}
+
 struct lun_job *lun_job_create(struct running *run, struct lun_run *lun, enum lun_work work,
 			       struct backing *backing, void (*done)(struct job *job))
 {
 	struct lun_job *job = calloc(1, sizeof(*job));
-	const char *path = lun->config->backing.path;
+	struct pool_run *pool;
+	bool copied = true;
 
 	if (!job)
 		return NULL;
@@ -98,9 +121,12 @@ struct lun_job *lun_job_create(struct running *run, struct lun_run *lun, enum lu
 	job->backing = backing;
 	job->old_size = backing ? backing_size(backing) : 0;
 	job->subject = strdup(lun->subject);
-	if (path)
-		job->settings.path = strdup(path);
-	if (!job->subject || (path && !job->settings.path)) {
+	job->settings.path = copy_of(lun->config->backing.path, &copied);
+	job->settings.volume = copy_of(lun->config->backing.volume, &copied);
+	job->settings.compression = copy_of(lun->config->backing.compression, &copied);
+	pool = pool_run_of(run, lun->config);
+	job->settings.pool = pool ? pool->pool : NULL;
+	if (!job->subject || !copied) {
 		lun_job_free(job);
 		return NULL;
 	}
@@ -111,6 +137,8 @@ struct lun_job *lun_job_create(struct running *run, struct lun_run *lun, enum lu
 void lun_job_free(struct lun_job *job)
 {
 	free((char *)job->settings.path);
+	free((char *)job->settings.volume);
+	free((char *)job->settings.compression);
 	free(job->subject);
 	free(job);
 }

@@ -27,6 +27,7 @@
 
 #include "base/log.h"
 #include "target/clock.h"
+#include "target/pool_run.h"
 
 static struct scsi_lun *scsi_create(const struct config_lun *config,
 				    const struct scsi_identity *identity)
@@ -153,7 +154,10 @@ static bool store_take(struct lun_job *job)
 	lun->guessed = lun->resize = false;
 	size_format(backing_size(job->backing), size, sizeof(size));
 	log_info("LUN %s: serves %s, %s", lun->config->name,
-		 lun->config->backing.path ? lun->config->backing.path : "memory", size);
+		 lun->config->backing.volume ? lun->config->backing.volume
+		 : lun->config->backing.path ? lun->config->backing.path
+					     : "memory",
+		 size);
 	lun->problem[0] = '\0';
 	return true;
 }
@@ -223,9 +227,25 @@ static void work_done(struct job *base)
 	jobs_add(job->run->jobs, base);
 }
 
+/* Else the LUN says why. */
+static bool pool_is_open(struct running *run, struct lun_run *lun)
+{
+	const struct pool_run *pool = pool_run_of(run, lun->config);
+	struct err text;
+
+	if (pool && pool->pool)
+		return true;
+	err_set(&text, ENOENT, "its pool %s is not open: %.900s", lun->config->pool->name,
+		pool ? pool->problem : "it is gone");
+	problem_set(lun, text.text);
+	return false;
+}
+
 void lun_run_try(struct running *run, struct lun_run *lun)
 {
 	if (scsi_lun_backing(lun->scsi) || lun->job || jobs_has(run->jobs, lun->subject))
+		return;
+	if (lun->config->pool && !pool_is_open(run, lun))
 		return;
 	if (!work_start(run, lun, LUN_OPEN, NULL))
 		problem_set(lun, "no memory to open its store");
@@ -237,6 +257,8 @@ static char *subject_of(const struct config_lun *config)
 {
 	char *subject;
 
+	if (config->backing.volume)
+		return strdup(config->backing.volume);
 	if (config->backing.path)
 		return strdup(config->backing.path);
 	return asprintf(&subject, "ramdisk:%s", config->name) < 0 ? NULL : subject;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "target/clock.h"
 #include "target/flush.h"
+#include "target/pool_run.h"
 
 /* Submissions between two entries into the kernel; a power of two. */
 #define RING_ENTRIES 4096
@@ -80,6 +81,7 @@ int running_start(struct running *run, const struct config *config, struct jobs 
 
 	memset(run, 0, sizeof(*run));
 	run->jobs = jobs;
+	list_init(&run->pools);
 	list_init(&run->luns);
 	list_init(&run->targets);
 	rc = reactor_probe(err);
@@ -108,6 +110,7 @@ void running_tick(struct running *run)
 	uint64_t now;
 
 	jobs_reap(run->jobs);
+	pools_tick(run);
 	now = clock_ms();
 	list_for_each(link, &run->luns) {
 		struct lun_run *lun = container_of(link, struct lun_run, link);
@@ -150,13 +153,16 @@ static bool all_end(struct running *run, unsigned int timeout_ms)
 	if (!luns_flush(run, left_ms(deadline_ms)))
 		return false;
 	objects_destroy(run);
+	/* Pools after their volumes have been closed. */
+	jobs_wait(run->jobs, left_ms(deadline_ms));
+	pools_stop(run);
 	if (!jobs_wait(run->jobs, left_ms(deadline_ms))) {
 		unsigned int left = left_ms(deadline_ms);
 
 		if (!jobs_drain(run->jobs, left < STOP_STUCK_MS ? left : STOP_STUCK_MS))
 			return false;
 	}
-	return run->nstuck == 0;
+	return run->nstuck == 0 && list_empty(&run->pools);
 }
 
 static void stuck_log(const char *subject, void *arg)

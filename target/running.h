@@ -81,7 +81,7 @@ struct running {
 	struct iscsi_server *server;
 	struct config *config;	       /* what was applied last; owned */
 	const struct iscsi_view *view; /* the server's, until the next apply */
-	struct list luns, targets;
+	struct list pools, luns, targets;
 	/* Objects that were let go of while a store did not answer: still in
 	 * memory, as commands in flight point to them. */
 	unsigned int nstuck;

@@ -513,6 +513,12 @@ int pool_grow(struct pool *pool, uint64_t len, struct err *err)
 	return pool_control(pool, grow_fiber, &growing);
 }
 
+void pool_set_threshold(struct pool *pool, uint32_t percent)
+{
+	pool->threshold = (uint8_t)percent;
+	credit_update(pool);
+}
+
 static int checkpoint_fiber(struct pool *pool, void *arg)
 {
 	(void)arg;

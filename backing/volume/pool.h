@@ -84,6 +84,8 @@ void pool_tick(struct pool *pool); /* the timer */
 /* fn(arg) in a fiber of the pool, from pool_run() on; false: too many. */
 bool pool_fiber(struct pool *pool, void (*fn)(void *arg), void *arg);
 
+/* Percent used at which events->threshold comes. */
+void pool_set_threshold(struct pool *pool, uint32_t percent);
 /* Larger device: takes it into use.  0 or -errno. */
 int pool_grow(struct pool *pool, uint64_t len, struct err *err);
 /* Forces a checkpoint. */
