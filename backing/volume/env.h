@@ -57,6 +57,7 @@ struct venv_job {
 	void (*run)(struct venv_job *job, struct codec_workspace *workspace);
 	void (*done)(struct venv_job *job);
 	struct list link;
+	/* the environment's */
 	void *private[5];
 };
 

@@ -168,16 +168,11 @@ static void judge_job(struct venv_job *job, struct codec_workspace *workspace)
 
 /* ---- the way of a fetch ---- */
 
-static struct fetcher *fetcher_of(const struct fetch *fetch)
-{
-	return fetch->job.private[0];
-}
-
 static void judge_next(struct fetcher *fetcher);
 
 static void fetch_end(struct fetch *fetch)
 {
-	struct fetcher *fetcher = fetcher_of(fetch);
+	struct fetcher *fetcher = fetch->fetcher;
 	struct pool *pool = fetch->pool;
 	void *buf = fetch->buf;
 	struct list *link;
@@ -222,7 +217,7 @@ static void judge_next(struct fetcher *fetcher)
 static void fetch_read(struct vdev_io *io)
 {
 	struct fetch *fetch = container_of(io, struct fetch, io);
-	struct fetcher *fetcher = fetcher_of(fetch);
+	struct fetcher *fetcher = fetch->fetcher;
 
 	fetch->err = io->err ? EIO : 0;
 	if (fetch->err) {
@@ -279,7 +274,7 @@ struct fetch *fetch_get(struct fetcher *fetcher, size_t len, struct iobuf_waiter
 	}
 	*fetch = (struct fetch){ .pool = fetcher->pool, .buf = buf };
 	list_init(&fetch->link);
-	fetch->job.private[0] = fetcher;
+	fetch->fetcher = fetcher;
 	return fetch;
 }
 

@@ -15,7 +15,10 @@
 #define FETCHES_MAX   256u
 #define EXPANDERS_MAX 8u
 
+struct fetcher;
+
 struct fetch {
+	struct fetcher *fetcher;
 	struct vdev_io io;
 	struct iovec iov;
 	struct venv_job job;
@@ -34,8 +37,6 @@ struct fetch {
 	uint8_t *expander;
 	struct list link;
 };
-
-struct fetcher;
 
 struct fetcher *fetcher_open(struct pool *pool);
 void fetcher_close(struct fetcher *fetcher);
