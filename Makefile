@@ -112,6 +112,8 @@ $(sort $(programs) $(crash) $(engine_bench)):
 	@mkdir -p $(@D)
 	$(call say,LD,$@) $(link) -o $@ $^ $(LIBS) -lcunit
 
+$(BUILD)/tests/fuzz/fuzz_pool: $(crash_bed)
+
 # A fuzzer is libFuzzer's under "make fuzz"; else it replays its corpus.
 $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(if $(FUZZ),,$(call objects,tests/fuzz/replay.c)) \
 		$(call archives,target)
