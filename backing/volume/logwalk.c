@@ -542,6 +542,9 @@ int logwalk_next(struct logwalk *walk, struct logwalk_group *out)
 	}
 	while (walk->goes_on &&
 	       le64_get(&walk->next_header.first_seq) == le64_get(&walk->place.seq)) {
+		if (at_former_end(walk) && le32_get(&walk->next_header.incarnation) <
+						   le32_get(&walk->pool->super.incarnation))
+			break; /* of the life that ended here: read late, but dropped */
 		if (!vf_hash_equal(&walk->next_header.prev, &walk->place.prev) &&
 		    !pool_mutant(walk->pool, MUTANT_NO_CHAIN))
 			break; /* of another chain: it does not carry on from here */
