@@ -19,8 +19,9 @@
 #define DRAIN_NS      250000000ull
 #define DRAIN_SPAN_NS 20000000ull
 #define LIMIT_FIRST   (8u << 20)
-/* After merging all there is was of no use, others are refused at once so long. */
-#define SQUEEZE_NS 100000000ull
+/* All there is is merged for want of credit when it is so much, or so often. */
+#define SQUEEZE_DELTAS 16u
+#define SQUEEZE_NS     100000000ull
 /* Trims that are being worked off are waited for so long. */
 #define REAP_NS 5000000000ull
 
@@ -56,6 +57,7 @@ static void squeeze_fiber(void *arg)
 	if (log_wait_durable(pool, seq) == 0)
 		merge_until(pool, seq);
 	pool->stage->squeezing = false;
+	pool->stage->squeezed_seq = log_seq(pool);
 	pool->stage->squeezed_ns = pool->env->ops->now_ns(pool->env);
 	stage_retry(pool);
 }
@@ -88,8 +90,10 @@ static enum admit credit_hope(struct stage *stage)
 	if (reaping(pool) && now_ns - stage->short_ns < REAP_NS)
 		return WAITS;
 	regions_count(pool, &counts);
-	if (counts.ndeltas == 0 || (stage->squeezed_ns && now_ns - stage->squeezed_ns < SQUEEZE_NS))
+	if (counts.ndeltas == 0 || stage->squeezed_seq == log_seq(pool))
 		return REFUSED;
+	if (counts.ndeltas < SQUEEZE_DELTAS && now_ns - stage->squeezed_ns < SQUEEZE_NS)
+		return WAITS;
 	stage->squeezing = fiber_start(pool->fibers, squeeze_fiber, pool);
 	return stage->squeezing ? WAITS : REFUSED;
 }
@@ -102,9 +106,7 @@ static enum admit credit_get(struct stage *stage, uint64_t cost)
 {
 	enum admit admit = ADMITTED;
 
-	if (credit_take(stage->pool, cost))
-		stage->squeezed_ns = 0;
-	else
+	if (!credit_take(stage->pool, cost))
 		admit = credit_hope(stage);
 	if (admit != WAITS)
 		stage->short_ns = 0;

@@ -56,7 +56,8 @@ struct stage {
 	uint64_t drained_ns;
 	bool running;
 	bool squeezing;	      /* squeeze_fiber() runs */
-	uint64_t squeezed_ns; /* when one ended that was of no use; 0: none */
+	uint64_t squeezed_ns;	 /* when one ended; 0: none did */
+	uint64_t squeezed_seq;	 /* and what had been laid out then */
 	uint64_t short_ns;    /* since when the one whose turn it is has no credit */
 };
 
