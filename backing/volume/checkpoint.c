@@ -27,9 +27,10 @@ struct checkpointer {
 	uint64_t number;
 	uint64_t replay[2]; /* of the newest and the older one */
 	uint64_t begun, ended;
-	int rc;		  /* of the one that ended last */
-	uint64_t next_ns; /* when the next one is due */
+	int rc;		      /* of the one that ended last */
+	uint64_t next_ns;     /* when the next one is due */
 	uint64_t window_left; /* bytes to be replayed, when the last one had ended */
+	uint64_t user_bytes;  /* counters.user_bytes when the last one was begun by itself */
 	bool running, background, wanted, stopping;
 	struct fiber_queue changed; /* one has ended */
 	/* Since the root that was written last; those that are born are pinned. */
@@ -428,12 +429,20 @@ static int window_shorten(struct pool *pool)
 	return merge_until(pool, oldest + (durable - oldest) / 2);
 }
 
+/* Nobody wrote for a period: what was overwritten or trimmed is to be free, and
+ * a recovery short. */
+static bool idle(const struct checkpointer *cp)
+{
+	return cp->pool->counters.user_bytes == cp->user_bytes;
+}
+
 static void background(void *arg)
 {
 	struct checkpointer *cp = arg;
 	struct pool *pool = cp->pool;
-	int rc = window_shorten(pool);
+	int rc = idle(cp) ? merge_until(pool, log_durable(pool)) : window_shorten(pool);
 
+	cp->user_bytes = pool->counters.user_bytes;
 	if ((!rc || rc == -EUCLEAN) && !cp->stopping)
 		(void)checkpoint_run(pool);
 	cp->background = false;
@@ -458,7 +467,9 @@ static bool due(const struct checkpointer *cp)
 
 	if (cp->wanted || window_used(cp))
 		return true;
-	return pool->segments->changed && pool->env->ops->now_ns(pool->env) >= cp->next_ns;
+	if (pool->env->ops->now_ns(pool->env) < cp->next_ns)
+		return false;
+	return pool->segments->changed || (idle(cp) && regions_oldest(pool) <= log_durable(pool));
 }
 
 void checkpointer_tick(struct pool *pool)

@@ -26,7 +26,7 @@ static bool wants_more(const struct pool *pool)
 /* What is given back: beyond twice what is kept, by the highest ones. */
 static bool wants_less(const struct pool *pool)
 {
-	return pool->segments->nready > 3 * ahead(pool) || pool_mutant(pool, MUTANT_PUNCH_EARLY);
+	return pool->segments->nready > 2 * ahead(pool) || pool_mutant(pool, MUTANT_PUNCH_EARLY);
 }
 
 static bool bit(const uint64_t *map, uint64_t i)

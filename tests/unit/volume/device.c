@@ -16,6 +16,10 @@ static void device_submit(struct venv *env, struct vdev_io *io)
 	device->ops->submit(env, io);
 	device->nwrites += io->op == VDEV_WRITE;
 	device->nflushes += io->op == VDEV_FLUSH;
+	device->nallocations += io->op == VDEV_ALLOCATE;
+	device->npunches += io->op == VDEV_PUNCH;
+	if (io->op == VDEV_ALLOCATE && device->host_full)
+		io->err = ENOSPC;
 	if ((io->op == VDEV_READ || io->op == VDEV_WRITE) &&
 	    io->off < device->bad_off + device->bad_len && io->off + io->len > device->bad_off)
 		io->err = EIO;
