@@ -22,6 +22,7 @@ struct logwalk {
 	bool goes_on;
 	struct vf_place place; /* of the next group */
 	bool at_end;
+	bool unreadable; /* the device failed where the log may go on */
 	struct logwalk_end end;
 
 	/* What was read of the segment. */
@@ -94,8 +95,10 @@ static const uint8_t *blocks_at(struct logwalk *walk, uint32_t block, uint32_t n
 	walk->window_n = 0;
 	if (read_at(walk, walk->segno, block, want, walk->window)) {
 		want = n; /* perhaps it is what lies behind that is bad */
-		if (read_at(walk, walk->segno, block, want, walk->window))
+		if (read_at(walk, walk->segno, block, want, walk->window)) {
+			walk->unreadable = true;
 			return NULL;
+		}
 	}
 	walk->window_at = block;
 	walk->window_n = want;
@@ -105,14 +108,18 @@ static const uint8_t *blocks_at(struct logwalk *walk, uint32_t block, uint32_t n
 /* The header of a segment that is one of the log; false: it is not. */
 static bool header_at(struct logwalk *walk, uint32_t segno, struct vf_segment *out)
 {
-	uint8_t *block = aligned_alloc(VF_BLOCK, VF_BLOCK);
+	uint8_t *block;
 	bool valid = false;
 
-	if (block && segno != 0 && segno < walk->pool->geometry.nsegments &&
-	    !vf_segment_is_super(walk->pool->geometry.segment_len, segno) &&
-	    !read_at(walk, segno, 0, 1, block)) {
+	if (segno == 0 || segno >= walk->pool->geometry.nsegments ||
+	    vf_segment_is_super(walk->pool->geometry.segment_len, segno))
+		return false;
+	block = aligned_alloc(VF_BLOCK, VF_BLOCK);
+	if (block && !read_at(walk, segno, 0, 1, block)) {
 		memcpy(out, block, sizeof(*out));
 		valid = vf_segment_check(out, &walk->pool->geometry, segno) && out->stream == VF_W;
+	} else {
+		walk->unreadable = true;
 	}
 	free(block);
 	return valid;
@@ -525,7 +532,7 @@ static int group_found(struct logwalk *walk, const struct vf_group *group,
 	return 1;
 }
 
-int logwalk_next(struct logwalk *walk, struct logwalk_group *out)
+static int next(struct logwalk *walk, struct logwalk_group *out)
 {
 	const struct vf_group *group;
 	struct vf_segment header;
@@ -559,6 +566,14 @@ int logwalk_next(struct logwalk *walk, struct logwalk_group *out)
 	walk->by_footer = false;
 	group = at_former_end(walk) ? NULL : group_here(walk);
 	return group ? group_found(walk, group, out) : group_missing(walk, out);
+}
+
+int logwalk_next(struct logwalk *walk, struct logwalk_group *out)
+{
+	int rc = next(walk, out);
+
+	/* What cannot be read may be what was flushed last: it is not the end. */
+	return walk->unreadable ? -EIO : rc;
 }
 
 void logwalk_end(const struct logwalk *walk, struct logwalk_end *out)

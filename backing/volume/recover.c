@@ -145,7 +145,7 @@ static int replay_log(struct pool *pool, struct logwalk *walk, struct err *err)
 		nbad += group.nbad;
 	}
 	if (rc)
-		return err_set(err, -rc, "the segment where the log begins cannot be read");
+		return err_set(err, -rc, "its log cannot be read: %s", strerror(-rc));
 	if (nbad && !pool->quiet)
 		log_error("pool %s: %" PRIu64 " records in the log are damaged; reading them fails",
 			  pool->name, nbad);

@@ -83,12 +83,12 @@ struct volop {
 	struct log_post post;
 	struct volume *volume;
 	struct fiber *fiber; /* NULL: nobody waits */
-	union {
-		struct vf_volume record;
-		uint8_t room[RECORD_LEN_MAX];
-	};
 	bool laid_out, settled;
 	int err;
+	union {
+		uint8_t room[RECORD_LEN_MAX];
+		struct vf_volume record;
+	};
 };
 
 static void volop_wake(struct volop *op)
@@ -134,8 +134,7 @@ static struct volop *volop_get(struct volume *volume)
 
 static bool volop_answered(const struct volop *op)
 {
-	return op->settled ||
-	       (op->laid_out && pool_mutant(op->volume->pool, MUTANT_VOLOP_EARLY));
+	return op->settled || (op->laid_out && pool_mutant(op->volume->pool, MUTANT_VOLOP_EARLY));
 }
 
 /* In a fiber: op->record is filled in; 0 when it is durable. */
@@ -219,8 +218,8 @@ static int create_fiber(struct pool *pool, void *arg)
 		return err_set(creating->err, ENOSPC, "pool %s is full", pool->name);
 	id = volume_new_id(pool);
 	if (id == 0)
-		return err_set(creating->err, ENOSPC, "pool %s has given out all numbers of volumes",
-			       pool->name);
+		return err_set(creating->err, ENOSPC,
+			       "pool %s has given out all numbers of volumes", pool->name);
 	volume = volume_new(pool, id);
 	if (!volume || !volop_get(volume)) {
 		if (volume)
@@ -261,7 +260,8 @@ static int change_judge(const struct volume *volume, const struct volume_setting
 	const struct volume_settings *from = &volume->settings;
 
 	if (to->nsectors < from->nsectors)
-		return err_set(err, EINVAL, "volume \"%s\" has %llu bytes and cannot shrink to %llu",
+		return err_set(err, EINVAL,
+			       "volume \"%s\" has %llu bytes and cannot shrink to %llu",
 			       volume->name, (unsigned long long)from->nsectors * VF_SECTOR,
 			       (unsigned long long)to->nsectors * VF_SECTOR);
 	if (to->block_len != from->block_len)
