@@ -20,24 +20,35 @@ life_fail(struct life *life, const char *format, ...)
 	va_end(args);
 }
 
+/* Buffers of a life, used again by the next: mapping them anew would take longer
+ * than a crash point. */
+struct life_buffers {
+	struct life_buffers *next;
+	uint8_t slots[LIFE_SLOTS_MAX][LIFE_IO_MAX * SIM_SECTOR];
+};
+
+static struct life_buffers *unused;
+
 void life_init(struct life *life, const struct profile *profile, struct image *image, uint64_t seed,
 	       struct oracle *oracle)
 {
 	*life = (struct life){ .profile = profile, .oracle = oracle };
 	life->rng = rng_of(seed, 2, 0);
 	sim_init(&life->sim, image, seed, profile->workers);
+	life->buffers = unused ? unused : malloc(sizeof(*life->buffers));
+	if (!life->buffers)
+		sim_fail("no memory");
+	unused = unused ? unused->next : NULL;
 	for (size_t i = 0; i < LIFE_SLOTS_MAX; i++) {
 		life->slots[i].life = life;
-		life->slots[i].buf = malloc(LIFE_IO_MAX * SIM_SECTOR);
-		if (!life->slots[i].buf)
-			sim_fail("no memory");
+		life->slots[i].buf = life->buffers->slots[i];
 	}
 }
 
 void life_release(struct life *life)
 {
-	for (size_t i = 0; i < LIFE_SLOTS_MAX; i++)
-		free(life->slots[i].buf);
+	life->buffers->next = unused;
+	unused = life->buffers;
 	oracle_destroy(life->oracle);
 	sim_release(&life->sim);
 }

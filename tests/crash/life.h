@@ -32,6 +32,7 @@ struct life {
 	const struct profile *profile;
 	struct rng rng;
 	struct life_slot slots[LIFE_SLOTS_MAX];
+	struct life_buffers *buffers; /* of the slots */
 	unsigned int nbusy;
 	uint32_t mutant;
 	uint32_t opened; /* event: after a crash, the recovery was done */

@@ -1,5 +1,6 @@
 #include "tests/crash/runner.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,9 @@ static void start(struct task *task, pid_t *pid)
 		exit(1);
 	}
 	if (*pid == 0) {
+		/* A pool is opened thousands of times: what it had is used again. */
+		mallopt(M_MMAP_THRESHOLD, 1 << 20);
+		mallopt(M_TRIM_THRESHOLD, 32 << 20);
 		alarm(task->timeout_s);
 		task->run(&task->plan);
 		fflush(stdout);
