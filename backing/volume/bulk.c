@@ -284,6 +284,17 @@ void bulk_named(struct pool *pool, struct bulk_item *items, uint32_t nitems)
 		segment_unpin(pool, addr_segment(pool, items[i].addr));
 }
 
+uint64_t bulk_room(const struct pool *pool)
+{
+	uint64_t nblocks = 0;
+
+	for (unsigned int i = 0; i < VF_NSTREAMS; i++)
+		if (pool->bulk->streams[i].segno != 0)
+			nblocks += pool->geometry.segment_len / VF_BLOCK -
+				   pool->bulk->streams[i].off;
+	return nblocks;
+}
+
 void bulk_seal(struct pool *pool)
 {
 	struct bulk *bulk = pool->bulk;

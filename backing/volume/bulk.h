@@ -39,6 +39,8 @@ int bulk_write(struct pool *pool, enum vf_stream stream, struct bulk_item *items
 void bulk_named(struct pool *pool, struct bulk_item *items, uint32_t nitems);
 /* Seals open bulk segments (quiesce). */
 void bulk_seal(struct pool *pool);
+/* Blocks that are left in the segments that are open. */
+uint64_t bulk_room(const struct pool *pool);
 uint64_t bulk_memory(const struct pool *pool);
 
 #endif

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backing/volume/bulk.h"
 #include "backing/volume/checkpoint.h"
 #include "backing/volume/evacuate.h"
 #include "backing/volume/log.h"
 #include "backing/volume/merge.h"
+#include "backing/volume/region.h"
 #include "backing/volume/segment.h"
 #include "backing/volume/stage.h"
 
@@ -32,6 +34,7 @@ struct cleaner {
 	uint32_t ndamaged;
 	bool running, stopping;
 	bool gains;	     /* the last round made segments free, or none was tried */
+	bool failed;	     /* it could not be finished */
 	uint64_t retry_ns;   /* after a round without gain */
 	uint64_t allowed_to; /* counters.user_bytes: users may go on until there */
 	struct fiber_queue stopped;
@@ -64,11 +67,10 @@ void cleaner_close(struct pool *pool)
 
 /* ---- how short segments are ---- */
 
-/* Cleaning begins below: before users have to stop, so that a round
- * has room to copy, merge and write two checkpoints (kept_back() in segment.c). */
+/* Cleaning begins below: somewhat before users have to stop. */
 static uint64_t low_mark(const struct pool *pool)
 {
-	return segments_reserve(pool) * 3 / 4 + VF_NSTREAMS;
+	return segments_kept(pool, SEGMENT_FOR_WRITES) + segments_reserve(pool) / 16 + VF_NSTREAMS;
 }
 
 static bool short_of_segments(const struct pool *pool)
@@ -244,6 +246,15 @@ static int clean_round(struct cleaner *cleaner)
 	return rc ? rc : free_dead(pool);
 }
 
+/* Blocks that can be written, and what users took meanwhile: that is what cleaning
+ * is for. */
+static uint64_t space(const struct pool *pool)
+{
+	return (segments_reusable(pool) + segments_taken(pool)) *
+		       (pool->geometry.segment_len / VF_BLOCK) +
+	       bulk_room(pool);
+}
+
 static void clean(void *arg)
 {
 	struct cleaner *cleaner = arg;
@@ -251,13 +262,11 @@ static void clean(void *arg)
 
 	cleaner->allowed_to = pool->counters.user_bytes + segment_bytes(pool, 0.5);
 	while (!cleaner->stopping && !pool->read_only && short_of_segments(pool)) {
-		/* Users take some meanwhile: that is what it is for. */
-		uint64_t before = segments_reusable(pool) + segments_taken(pool);
-		uint64_t live = segments_live_units(pool);
+		uint64_t before = space(pool), live = segments_live_units(pool);
 		int rc = clean_round(cleaner);
 
-		cleaner->gains = segments_reusable(pool) + segments_taken(pool) > before ||
-				 segments_live_units(pool) < live;
+		cleaner->failed = rc != 0;
+		cleaner->gains = space(pool) > before || segments_live_units(pool) < live;
 		if (rc || !cleaner->gains)
 			break;
 		stage_retry(pool);
@@ -270,6 +279,20 @@ static void clean(void *arg)
 
 /* ---- from outside ---- */
 
+/* After a round without gain there is no use in another one before something died
+ * that is not merged yet; an idle pool at its limit is left alone. */
+static bool may_gain(const struct cleaner *cleaner)
+{
+	struct pool *pool = cleaner->pool;
+
+	if (cleaner->gains)
+		return true;
+	if (!cleaner->failed && regions_oldest(pool) <= log_seq(pool))
+		return true;
+	return (cleaner->failed || !stage_empty(pool)) &&
+	       pool->env->ops->now_ns(pool->env) >= cleaner->retry_ns;
+}
+
 void cleaner_kick(struct pool *pool)
 {
 	struct cleaner *cleaner = pool->cleaner;
@@ -277,7 +300,7 @@ void cleaner_kick(struct pool *pool)
 	if (cleaner->running || cleaner->stopping || pool->closing || pool->recovering ||
 	    pool->read_only || !short_of_segments(pool))
 		return;
-	if (!cleaner->gains && pool->env->ops->now_ns(pool->env) < cleaner->retry_ns)
+	if (!may_gain(cleaner))
 		return;
 	cleaner->running = fiber_start(pool->fibers, clean, cleaner);
 }

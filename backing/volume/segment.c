@@ -11,10 +11,12 @@
 #include "backing/volume/segtab.h"
 
 /*
- * Segments that are kept back: users' groups leave all of it, cleaning the
- * second part.  Small pools could not live with the whole.
+ * Segments that data may not fill, at least.  Nine of them are never free: two or
+ * three of the log, two that survivors go to, and map pages in up to four.  With
+ * the rest a round of cleaning copies enough to gain more than its merges and
+ * its checkpoints write, where the segments are nine tenths full.
  */
-#define RESERVE_SEGMENTS 16u
+#define RESERVE_SEGMENTS 24u
 
 int segments_open(struct pool *pool, struct err *err)
 {
@@ -304,7 +306,7 @@ void segment_seal(struct pool *pool, uint32_t segno, uint64_t seq)
 
 uint64_t segments_reserve(const struct pool *pool)
 {
-	uint64_t part = pool->segments->usable / 4, most = RESERVE_SEGMENTS;
+	uint64_t part = pool->segments->usable * 2 / 5, most = RESERVE_SEGMENTS;
 	uint64_t windows = 2 * checkpoint_window(pool) / pool->geometry.segment_len;
 
 	if (windows > most)
@@ -312,13 +314,13 @@ uint64_t segments_reserve(const struct pool *pool)
 	return part < most ? part : most;
 }
 
-static uint64_t kept_back(const struct pool *pool, enum segment_use use)
+uint64_t segments_kept(const struct pool *pool, enum segment_use use)
 {
 	uint64_t reserve = segments_reserve(pool);
 
 	switch (use) {
-	case SEGMENT_FOR_WRITES: return reserve * 5 / 8;
-	case SEGMENT_FOR_CLEANING: return reserve * 3 / 8;
+	case SEGMENT_FOR_WRITES: return reserve * 7 / 12;
+	case SEGMENT_FOR_CLEANING: return reserve / 6;
 	default: return 0;
 	}
 }
@@ -348,7 +350,7 @@ uint32_t segment_take(struct pool *pool, enum vf_stream stream, enum segment_use
 	struct segment *segment;
 	uint32_t segno;
 
-	if (segments_reusable(pool) <= kept_back(pool, use))
+	if (segments_reusable(pool) <= segments_kept(pool, use))
 		return 0;
 	segno = find_free(segments);
 	if (segno == 0)

@@ -74,6 +74,9 @@ uint64_t segments_usable(const struct pool *pool);
 /* Segments that users' writes may not count on: two replay windows and room to
  * clean in; less in small pools. */
 uint64_t segments_reserve(const struct pool *pool);
+/* Reusable ones that are not for this use: a part of the reserve.  What is between
+ * writes and cleaning is what a round of cleaning can copy to. */
+uint64_t segments_kept(const struct pool *pool, enum segment_use use);
 uint64_t segments_live_units(const struct pool *pool);
 uint64_t segments_map_units(const struct pool *pool); /* live in M */
 /* The page of the table is written anew by the next checkpoint; so are the
