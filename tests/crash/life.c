@@ -424,7 +424,7 @@ static void operate(struct life *life)
 		uint32_t total = (uint32_t)volume->settings.nsectors;
 
 		op.type = lot < p->trim ? ORACLE_TRIM : ORACLE_ZERO;
-		op.optional = p->full && op.type == ORACLE_TRIM;
+		op.optional = (p->full || life->hints) && op.type == ORACLE_TRIM;
 		if (rng_one_in(&life->rng, 4)) { /* long, whole regions */
 			op.lba = (uint32_t)rng_below(&life->rng, total / 8) * 8;
 			op.n = (1 + (uint32_t)rng_below(&life->rng, (total - op.lba) / 8)) * 8;

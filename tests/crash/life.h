@@ -38,6 +38,7 @@ struct life {
 	uint32_t opened; /* event: after a crash, the recovery was done */
 	/* Faults are planned: an error is no failure by itself. */
 	bool errors_allowed;
+	bool hints;		    /* space is short: a TRIM may be left out */
 	uint32_t nerrors, nrefused; /* requests that ended so; ENOSPC and EROFS */
 	uint32_t nretried;
 	uint64_t durable_seq; /* that the pool said last */

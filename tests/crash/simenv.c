@@ -199,6 +199,8 @@ static int finish_change(struct sim *sim, struct sim_op *op)
 	struct sim_change *change = &sim->changes[op->change];
 	struct sim_change moved = *change;
 
+	if (op->fault == SIM_FAULT_LOST || op->fault == SIM_FAULT_MISDIRECT)
+		sim->lied = op->change;
 	switch (op->fault) {
 	case SIM_FAULT_EIO: apply_some(sim, change); return EIO;
 	case SIM_FAULT_ENOSPC: change->dropped = sim_event(sim); return ENOSPC;

@@ -75,6 +75,7 @@ struct sim {
 	uint64_t nsubmitted[VDEV_GROW + 1];
 	struct sim_fault fault;
 	uint32_t nfaulted, nmatched;
+	size_t lied;		       /* change: the last that was lost or misdirected */
 	struct sim_change misdirected; /* where the last of them landed; len 0: none */
 	uint64_t nsteps;
 };
