@@ -246,8 +246,11 @@ static int group_write(struct pool *pool, struct bulk_stream *stream, enum vf_st
 	stream->off = (uint32_t)(off % pool->geometry.segment_len / VF_BLOCK) + nblocks;
 	if (as == VF_M)
 		pool->counters.bulk_map_bytes += (uint64_t)nblocks * VF_BLOCK;
-	if (rc)
-		pool_fence(pool, "writing of map pages failed");
+	if (rc) {
+		/* Whoever walks the segment stops here. */
+		stream_seal(pool, stream);
+		log_doubt(pool, "a write of map pages or of moved records failed");
+	}
 	return rc;
 }
 

@@ -32,6 +32,8 @@ struct checkpointer {
 	uint64_t window_left; /* bytes to be replayed, when the last one had ended */
 	uint64_t user_bytes;  /* counters.user_bytes when the last one was begun by itself */
 	bool running, background, wanted, stopping;
+	bool naming;	   /* the superblock is changed */
+	uint64_t failures; /* log_failures() when the one that runs began */
 	struct fiber_queue changed; /* one has ended */
 	/* Since the root that was written last; those that are born are pinned. */
 	struct page_change *changes;
@@ -70,6 +72,11 @@ uint64_t checkpoint_replay(const struct pool *pool)
 uint64_t checkpoint_older_replay(const struct pool *pool)
 {
 	return pool->checkpointer ? pool->checkpointer->replay[1] : 0;
+}
+
+bool checkpoint_naming(const struct pool *pool)
+{
+	return pool->checkpointer && pool->checkpointer->naming;
 }
 
 uint64_t checkpoint_number(const struct pool *pool)
@@ -274,10 +281,16 @@ static int root_write(struct pool *pool, const struct vf_root *root, struct vf_p
 static int super_name(struct pool *pool, const struct vf_ptr copies[2], uint64_t applied)
 {
 	struct vf_super *super = &pool->super;
-	int rc = pool_mutant(pool, MUTANT_ROOT_UNFLUSHED) ? 0 : log_flush(pool);
+	struct vf_super before;
+	uint64_t failures = pool->checkpointer->failures;
+	int rc = pool_mutant(pool, MUTANT_ROOT_UNFLUSHED) ? 0 : log_flush_since(pool, failures);
 
-	if (rc)
+	if (rc) {
+		pool_fence(pool, "a write or flush failed during a checkpoint");
 		return rc;
+	}
+	before = *super;
+	pool->checkpointer->naming = true;
 	le64_put(&super->generation, le64_get(&super->generation) + 1);
 	memcpy(super->root[1], super->root[0], sizeof(super->root[1]));
 	super->root_seq[1] = super->root_seq[0];
@@ -285,10 +298,18 @@ static int super_name(struct pool *pool, const struct vf_ptr copies[2], uint64_t
 	le64_put(&super->root_seq[0], applied);
 	le64_put(&super->durable_seq, log_durable(pool));
 	rc = super_write(pool->env, super);
-	if (!rc)
-		rc = log_flush(pool);
 	if (rc)
-		pool_fence(pool, "its superblock could not be written");
+		log_doubt(pool, "a superblock could not be written");
+	else
+		rc = log_flush(pool);
+	pool->checkpointer->naming = false;
+	if (rc) {
+		/* The one that the log writes as it begins anew names the former roots
+		 * again; either is whole. */
+		memcpy(super->root, before.root, sizeof(super->root));
+		memcpy(super->root_seq, before.root_seq, sizeof(super->root_seq));
+		log_kick(pool);
+	}
 	return rc;
 }
 
@@ -374,6 +395,7 @@ static int checkpoint_once(struct checkpointer *cp)
 		replay = log_seq(pool) + 1;
 	memset(&from, 0, sizeof(from));
 	pool->segments->changed = false;
+	cp->failures = log_failures(pool);
 	/* A group of its own: seqs rise from one checkpoint to the next, so that what
 	 * this one kills is not before the replay position of the one before. */
 	seq = log_cut(pool);
@@ -387,6 +409,10 @@ static int checkpoint_once(struct checkpointer *cp)
 	rc = pages_write(pool, &from, &applied);
 	if (!rc && !pool_mutant(pool, MUTANT_CHECKPOINT_EARLY))
 		rc = log_wait_durable(pool, applied);
+	/* Pages that count as written may be lost, and counts may be of groups that were
+	 * written elsewhere since: nothing says which. */
+	if (log_failures(pool) != cp->failures)
+		pool_fence(pool, "a write or flush failed during a checkpoint");
 	if (!rc)
 		rc = root_finish(cp, &from, applied, seq);
 	if (rc)

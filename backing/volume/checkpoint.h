@@ -23,6 +23,8 @@ void checkpoint_want(struct pool *pool);
 int checkpoint_run(struct pool *pool);
 /* From tree_checkpoint(): a page of stored units at addr is born (dies). */
 void checkpoint_change(struct pool *pool, uint64_t addr, uint32_t stored, bool born);
+/* The superblock is being changed: nobody else may. */
+bool checkpoint_naming(const struct pool *pool);
 /* Replay positions of the newest and the older one. */
 uint64_t checkpoint_replay(const struct pool *pool);
 uint64_t checkpoint_older_replay(const struct pool *pool);

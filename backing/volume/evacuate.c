@@ -38,6 +38,7 @@ struct evacuation {
 	struct bulk_item *items;
 	struct move *moves;
 	uint32_t nmoves;
+	uint64_t failures; /* log_failures() before the first of them */
 	uint32_t npending; /* posted, not durable */
 	int post_err;
 	struct fiber *waiting;
@@ -185,7 +186,7 @@ int evacuation_finish(struct evacuation *e)
 	if (e->nmoves == 0)
 		return 0;
 	if (!pool_mutant(pool, MUTANT_MOVE_BEFORE_DATA))
-		rc = log_flush(pool);
+		rc = log_flush_since(pool, e->failures);
 	if (!rc)
 		rc = post_moves(e);
 	bulk_named(pool, e->items, e->nmoves);
@@ -278,6 +279,8 @@ static int copy_batch(struct evacuation *e)
 	e->nbatch = 0;
 	if (n == 0)
 		return 0;
+	if (e->nmoves == 0)
+		e->failures = log_failures(e->pool);
 	rc = bulk_write(e->pool, stream, e->batch, n, SEGMENT_FOR_CLEANING, 0);
 	if (rc)
 		return rc;

@@ -111,26 +111,48 @@ static void posts_table(struct group *group)
 
 /* ---- its place ---- */
 
-/* There is room (log_room()); the table is whole. */
-static void group_place(struct group *group)
+static void place_put(struct vf_place *place, uint64_t seq, uint32_t segno, uint32_t off,
+		      const struct vf_hash *prev)
+{
+	le64_put(&place->seq, seq);
+	le32_put(&place->segno, segno);
+	le32_put(&place->off, off);
+	place->prev = *prev;
+}
+
+void group_put(struct group *group)
 {
 	struct log *log = group->log;
 	struct pool *pool = log->pool;
 
-	group->seq = ++log->seq;
+	group->opens = false;
 	group->segno = log->segno;
 	group->off = log->off;
 	group->laid_ns = pool->env->ops->now_ns(pool->env);
 	group_header(group);
-	if (log->header_due)
+	if (log->header_due) {
 		segment_header(group);
+		place_put(&group->end, group->seq, log->before, log->before_off, &log->prev);
+	} else {
+		place_put(&group->end, group->seq, log->segno, log->off, &log->prev);
+	}
 	log->header_due = false;
-	log_mark(log, log->segno, log->off, &log->prev, group->nblocks);
+	log_mark(log, group->seq, group->nblocks);
 	log_footer_add(log, group);
 	log->prev = ((const struct vf_group *)group->buf)->head.sum;
 	log->off += group->nblocks;
+	log->newest_placed = group->seq;
 	segment_at(pool, log->segno)->last_seq = group->seq;
 	pool->counters.log_bytes += (uint64_t)group->nblocks * VF_BLOCK;
+}
+
+/* There is room (log_room()); the table is whole. */
+static void group_place(struct group *group)
+{
+	struct log *log = group->log;
+
+	group->seq = ++log->seq;
+	group_put(group);
 	list_del(&group->link);
 	list_add_tail(&log->laid, &group->link);
 }

@@ -84,6 +84,7 @@ int log_open(struct pool *pool, struct err *err)
 	list_init(&log->laid);
 	list_init(&log->posts);
 	fiber_queue_init(&log->changed);
+	fiber_queue_init(&log->restart);
 	if (!log_alloc(log)) {
 		log_close(pool);
 		return err_set(err, ENOMEM, "no memory for the log of pool \"%s\"", pool->name);
@@ -103,6 +104,7 @@ void log_close(struct pool *pool)
 	buddy_close(&log->memory);
 	if (log->records)
 		slab_destroy(log->records);
+	free(log->read_buf);
 	free(log->entries);
 	free(log->places);
 	free(log->windows);
@@ -230,6 +232,7 @@ static void run_failed(struct log *log)
 	log->failed = true;
 	stage_fail(pool);
 	fiber_queue_wake_all(&log->changed);
+	fiber_queue_wake_all(&log->restart);
 }
 
 void log_run(struct pool *pool)
@@ -238,6 +241,14 @@ void log_run(struct pool *pool)
 	uint64_t seq = log->seq;
 	bool some = true;
 
+	if (log->doubt && !pool->read_only) {
+		log_restart_begin(pool);
+		stage_run(pool);
+		if (log->told != log->failures)
+			fiber_queue_wake_all(&log->changed);
+		log->told = log->failures;
+		return;
+	}
 	while (some && !pool->read_only) {
 		stage_run(pool);
 		some = lay_posts(log);
@@ -295,7 +306,7 @@ bool log_idle(const struct pool *pool)
 	const struct log *log = pool->log;
 
 	return !log->started || pool->read_only ||
-	       (nothing_under_way(log) && log->durable == log->seq && log->newest_marker);
+	       (!log->doubt && nothing_under_way(log) && log->durable == log->seq && log->newest_marker);
 }
 
 void log_tick(struct pool *pool)
@@ -311,11 +322,25 @@ void log_tick(struct pool *pool)
 		const struct group *oldest = container_of(log->laid.next, struct group, link);
 
 		log->flush_now = log->flush_now || now_ns - oldest->laid_ns >= FLUSH_NS;
-	} else if (nothing_under_way(log) && !log->newest_marker &&
+	} else if (!pool->closing && nothing_under_way(log) && !log->newest_marker &&
 		   now_ns - log->newest_ns >= MARKER_NS) {
 		/* Says that what came before it is durable. */
 		log->want_seq = log->want_durable = log->seq + 1;
 	}
+	log_wake(pool);
+}
+
+void log_doubt(struct pool *pool, const char *why)
+{
+	struct log *log = pool->log;
+
+	if (!log || !log->started) {
+		pool_fence(pool, why);
+		return;
+	}
+	log->failures++;
+	log->why = why;
+	log->doubt = true;
 	log_wake(pool);
 }
 
@@ -357,13 +382,23 @@ uint64_t log_cut(struct pool *pool)
 	return log->seq;
 }
 
+uint64_t log_failures(const struct pool *pool)
+{
+	return pool->log->failures;
+}
+
 int log_flush(struct pool *pool)
+{
+	return log_flush_since(pool, pool->log->failures);
+}
+
+int log_flush_since(struct pool *pool, uint64_t failures)
 {
 	struct log *log = pool->log;
 	uint64_t wanted = log->flushes_begun + 1;
 
-	while (log->flushes_ended < wanted) {
-		if (pool->read_only)
+	while (log->flushes_ended < wanted || log->failures != failures) {
+		if (pool->read_only || log->failures != failures)
 			return -EIO;
 		if (wanted > log->flushes_wanted)
 			log->flushes_wanted = wanted;

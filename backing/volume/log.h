@@ -59,8 +59,17 @@ int log_wait_durable(struct pool *pool, uint64_t seq);
 /* In a fiber: a group now of what is staged and posted, a marker when there is
  * nothing: a checkpoint needs a seq of its own.  Returns its seq. */
 uint64_t log_cut(struct pool *pool);
-/* In a fiber: until a flush that was issued after this call has succeeded. */
+/* In a fiber: until a flush that was issued after this call has succeeded; -EIO when
+ * it, or a write or flush meanwhile, has failed. */
 int log_flush(struct pool *pool);
+/* Writes and flushes that have failed so far.  What was written before the last of
+ * them and not flushed may be lost. */
+uint64_t log_failures(const struct pool *pool);
+/* As log_flush(), for what was written since log_failures() said so many. */
+int log_flush_since(struct pool *pool, uint64_t failures);
+/* A write or flush failed, of whatever part: nothing that is not durable is believed
+ * any more.  The log begins anew behind what is durable, or the pool is fenced. */
+void log_doubt(struct pool *pool, const char *why);
 /* Where a recovery begins to read so as to see all groups from seq on. */
 void log_place(const struct pool *pool, uint64_t seq, struct vf_place *out);
 /* Bytes from the group of seq to the end. */

@@ -28,26 +28,35 @@ static bool entries_grow(struct log *log)
 	return true;
 }
 
-void log_mark(struct log *log, uint32_t segno, uint32_t off, const struct vf_hash *prev,
-	      uint32_t nblocks)
+static void mark_add(struct log *log, const struct log_mark *mark, uint32_t nblocks)
 {
-	struct log_mark mark = {
-		.seq = log->seq, .bytes = log->bytes, .segno = segno, .off = off, .prev = *prev,
-	};
 	const struct log_mark *last = log->nentries ? entry_at(log, log->nentries - 1) : NULL;
 
-	log->places[log->seq % PLACES_MAX] = mark;
+	log->places[mark->seq % PLACES_MAX] = *mark;
 	if (log->oldest_place == 0)
-		log->oldest_place = log->seq;
-	if (log->seq - log->oldest_place >= PLACES_MAX)
-		log->oldest_place = log->seq - PLACES_MAX + 1;
-	if (!last || last->segno != segno) {
+		log->oldest_place = mark->seq;
+	if (mark->seq - log->oldest_place >= PLACES_MAX)
+		log->oldest_place = mark->seq - PLACES_MAX + 1;
+	if (!last || last->segno != mark->segno) {
 		/* Without memory the segment before stands for this one too. */
 		if (log->nentries < log->entries_cap || entries_grow(log))
-			log->entries[(log->first_entry + log->nentries++) % log->entries_cap] =
-				mark;
+			*entry_at(log, log->nentries++) = *mark;
 	}
 	log->bytes += (uint64_t)nblocks * VF_BLOCK;
+}
+
+void log_mark(struct log *log, uint64_t seq, uint32_t nblocks)
+{
+	struct log_mark mark = { .seq = seq, .bytes = log->bytes, .segno = log->segno,
+				 .off = log->off, .prev = log->prev };
+
+	mark_add(log, &mark, nblocks);
+}
+
+void log_unmark(struct log *log, uint64_t seq)
+{
+	while (log->nentries > 0 && entry_at(log, log->nentries - 1)->seq >= seq)
+		log->nentries--;
 }
 
 /* The mark from which all groups from seq on are seen; NULL: it is yet to come. */
@@ -105,9 +114,11 @@ void log_forget(struct pool *pool, uint64_t seq)
 void log_replayed(struct pool *pool, const struct vf_place *place, uint32_t blocks)
 {
 	struct log *log = pool->log;
-	uint32_t segno = le32_get(&place->segno);
+	struct log_mark mark = { .seq = le64_get(&place->seq), .bytes = log->bytes,
+				 .segno = le32_get(&place->segno),
+				 .off = le32_get(&place->off), .prev = place->prev };
 
 	assert(pool->recovering);
-	log->seq = log->durable = le64_get(&place->seq);
-	log_mark(log, segno, le32_get(&place->off), &place->prev, blocks);
+	log->seq = log->durable = mark.seq;
+	mark_add(log, &mark, blocks);
 }

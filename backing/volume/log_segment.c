@@ -70,7 +70,7 @@ static void footer_written(struct vdev_io *io)
 
 	footer->busy = false;
 	if (io->err && !pool_mutant(pool, MUTANT_RETRY_FLUSH))
-		pool_fence(pool, "writing of the log failed");
+		log_doubt(pool, "a write to the log failed");
 	fiber_queue_wake_all(&footer->log->changed);
 	log_wake(pool);
 }
@@ -93,7 +93,7 @@ static void footer_write(struct log *log)
 	le32_put(&head->incarnation, pool->incarnation);
 	le64_put(&head->life, log->life);
 	le64_put(&head->first_seq, log->first_seq);
-	le64_put(&head->last_seq, log->seq);
+	le64_put(&head->last_seq, log->newest_placed);
 	head->last = log->prev;
 	le32_put(&head->ngroups, log->ngroups);
 	vf_seal(head, VF_FOOTER, footer->len, pool->geometry.uuid);
@@ -123,6 +123,7 @@ void log_segment_open(struct log *log, uint32_t successor)
 	segment->stream = VF_W;
 	segment_at(pool, successor)->state = SEGMENT_RESERVED;
 	log->before = log->segno;
+	log->before_off = log->off;
 	log->segno = log->successor;
 	log->successor = successor;
 	log->off = 1;
@@ -150,6 +151,8 @@ static uint32_t take_for_users(struct log *log)
 {
 	uint32_t segno = log->spare;
 
+	if (log->nagain > 0)
+		return log->again[--log->nagain];
 	log->spare = 0;
 	return segno ? segno : segment_take(log->pool, VF_W, SEGMENT_FOR_WRITES);
 }
@@ -169,7 +172,7 @@ static bool go_on(struct log *log, bool users)
 		return false;
 	assert(log->ngroups > 0);
 	footer_write(log);
-	segment_seal(pool, log->segno, log->seq);
+	segment_seal(pool, log->segno, log->newest_placed);
 	log_segment_open(log, next);
 	return true;
 }

@@ -27,7 +27,7 @@ static void group_written(struct vdev_io *io)
 	log->nwriting--;
 	group->state = GROUP_WRITTEN;
 	if (io->err && !pool_mutant(pool, MUTANT_RETRY_FLUSH))
-		pool_fence(pool, "writing of the log failed");
+		log_doubt(pool, "a write to the log failed");
 	if (pool_mutant(pool, MUTANT_ACK_BEFORE_FLUSH))
 		answer_early(group);
 	log_wake(pool);
@@ -74,8 +74,7 @@ uint64_t log_complete(const struct log *log)
 
 /* ---- flushes ---- */
 
-/* Ends the groups that are durable, in order. */
-static void groups_end(struct log *log)
+void log_groups_end(struct log *log)
 {
 	list_for_each_safe(link, &log->laid) {
 		struct group *group = container_of(link, struct group, link);
@@ -97,21 +96,22 @@ static void flushed(struct vdev_io *io)
 	log_wake(pool);
 	if (io->err) {
 		if (!pool_mutant(pool, MUTANT_RETRY_FLUSH))
-			pool_fence(pool, "a flush failed: what was written may be lost");
+			log_doubt(pool, "a flush failed");
 		log->flushes_begun--;
 		return;
 	}
 	if (pool_mutant(pool, MUTANT_DURABLE_LATE))
 		log->flush_covers = log_complete(log);
 	log->flushes_ended = log->flushes_begun;
-	if (pool->read_only)
+	/* It says nothing of what failed while it was in flight. */
+	if (pool->read_only || log->doubt)
 		return;
 	if (log->flush_covers > log->durable) {
 		log->durable = log->flush_covers;
 		log->newest_ns = pool->env->ops->now_ns(pool->env);
 	}
 	log->starved = false;
-	groups_end(log);
+	log_groups_end(log);
 	fiber_queue_wake_all(&log->changed);
 	stage_retry(pool);
 }

@@ -353,6 +353,7 @@ static bool item_post(struct merge_batch *batch, struct merge_item *item)
 static int batch_name(struct merge_batch *batch)
 {
 	struct pool *pool = batch->pool;
+	uint64_t failures = log_failures(pool);
 	int rc = 0;
 
 	if (batch->nbulk > 0)
@@ -360,7 +361,7 @@ static int batch_name(struct merge_batch *batch)
 	if (rc)
 		return rc;
 	if (batch->nbulk > 0 && !pool_mutant(pool, MUTANT_LEAF_BEFORE_PAGE))
-		rc = log_flush(pool);
+		rc = log_flush_since(pool, failures);
 	for (uint32_t i = 0; i < batch->n && !rc; i++)
 		while (batch->items[i].body && !rc && !item_post(batch, &batch->items[i]))
 			rc = log_wait_durable(pool, log_seq(pool));

@@ -1,4 +1,5 @@
-#include "backing/volume/internal.h"
+#include "backing/volume/pool.h"
+
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -421,8 +422,8 @@ void pool_tick(struct pool *pool)
 		return;
 	if (memory_now(pool) > pool->memory_max)
 		pool->memory_max = memory_now(pool);
+	log_tick(pool);
 	if (!pool->closing) {
-		log_tick(pool);
 		merger_tick(pool);
 		checkpointer_tick(pool);
 		cleaner_tick(pool);

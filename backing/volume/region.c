@@ -362,6 +362,30 @@ void region_add(struct pool *pool, struct region *region, const struct delta *de
 		merger_kick(pool);
 }
 
+void region_readdress(struct pool *pool, struct region *region, uint64_t seq, uint32_t index,
+		      uint64_t from, uint64_t to)
+{
+	for (uint32_t i = region->ndeltas; i-- > 0 && region->deltas[i].seq >= seq;) {
+		struct delta *delta = &region->deltas[i];
+
+		if (delta->seq != seq || delta->index != index)
+			continue;
+		assert(delta->type == VF_DATA && delta->entry.addr == from);
+		delta->entry.addr = to;
+		return;
+	}
+	/* It was dropped.  All of a group goes from one segment to another, so that any
+	 * of its records that is noted there will do. */
+	for (uint32_t i = region->nfreed; i-- > 0;) {
+		struct freed *freed = &region->freed[i];
+
+		if (freed->seq != seq || freed->segno != addr_segment(pool, from))
+			continue;
+		freed->segno = addr_segment(pool, to);
+		return;
+	}
+}
+
 /* ---- merging ---- */
 
 /* The oldest of what is left. */

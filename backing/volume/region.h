@@ -80,6 +80,10 @@ void region_put(struct pool *pool, struct region *region);
  * the live count of a new record. */
 void region_add(struct pool *pool, struct region *region, const struct delta *delta,
 		uint64_t charge);
+/* The record of a descriptor that is not durable was written once more, elsewhere:
+ * its delta, or what was noted of it as freed, names the new place. */
+void region_readdress(struct pool *pool, struct region *region, uint64_t seq, uint32_t index,
+		      uint64_t from, uint64_t to);
 /* LEAF_AT takes effect: deltas up to merged_seq go. */
 void region_merged(struct pool *pool, struct volume *volume, uint64_t index, uint64_t merged_seq);
 

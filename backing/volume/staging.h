@@ -125,6 +125,7 @@ struct group {
 	uint32_t segno, off; /* its place; blocks */
 	uint8_t *header;     /* the segment's, where it is the first there */
 	bool opens;
+	struct vf_place end; /* where the log would end without it */
 	uint64_t cut_ns, laid_ns;
 	struct vdev_io io;
 	struct iovec iov[2];
@@ -153,6 +154,8 @@ void group_free(struct group *group);
  * where reads find them. */
 void group_end(struct group *group, int err);
 
+/* It has a seq, and gets the next place, where there is room. */
+void group_put(struct group *group);
 /* Begins to write it. */
 void group_write(struct group *group);
 
@@ -183,9 +186,14 @@ struct log_footer {
 struct log {
 	struct pool *pool;
 	bool started;
-	bool running, ran_again; /* log_run() */
 	bool wanted;		 /* log_run() is, by log_run_wanted() */
 	bool failed;		 /* fenced, and everybody knows */
+	bool doubt;		 /* a write or flush failed: log_restart.c */
+	bool restarting;
+	uint64_t failures, told; /* of writes and flushes so far; that waiters know of */
+	struct fiber_queue restart; /* what is in flight came back, or a tick */
+	uint8_t *read_buf;	 /* log_restart.c */
+	const char *why;	 /* of the last */
 
 	/* groups */
 	struct group *groups;
@@ -212,11 +220,14 @@ struct log {
 	uint64_t seq;
 	uint32_t segno, off, successor, nblocks;
 	uint64_t life, first_seq;
-	uint32_t before;
+	uint32_t before, before_off; /* where the segment before was left */
+	uint64_t newest_placed;      /* seq of the newest group with a place */
 	struct vf_hash prev;
 	bool header_due; /* the segment's header goes with the next group */
 	bool borrowed;	 /* the segment was taken where users might not have */
 	uint32_t spare;	 /* a segment taken for users in its stead; 0: none */
+	uint32_t again[GROUPS_MAX + 1]; /* segments to be written once more, last first */
+	uint32_t nagain;
 	struct log_footer footers[FOOTERS_MAX];
 	uint32_t footer, ngroups; /* of the current segment */
 
@@ -246,8 +257,9 @@ void log_wake(struct pool *pool);
 struct group *group_get(struct log *log);
 
 /* log_place.c */
-void log_mark(struct log *log, uint32_t segno, uint32_t off, const struct vf_hash *prev,
-	      uint32_t nblocks);
+void log_mark(struct log *log, uint64_t seq, uint32_t nblocks);
+/* Groups from seq on get other places. */
+void log_unmark(struct log *log, uint64_t seq);
 
 /* log_segment.c: room for a group of so many blocks; false: no segment, now. */
 bool log_room(struct pool *pool, uint32_t nblocks, uint32_t table_len, bool users);
@@ -261,7 +273,12 @@ void log_segments_close(struct log *log);
 /* log_write.c */
 void log_flush_begin(struct pool *pool);
 bool log_flush_wanted(const struct log *log);
+/* Ends the groups that are durable, in order. */
+void log_groups_end(struct log *log);
 /* The newest group such that it and all before it are written. */
 uint64_t log_complete(const struct log *log);
+
+/* log_restart.c: makes sure of what is in doubt, in a fiber; or fences. */
+void log_restart_begin(struct pool *pool);
 
 #endif
