@@ -4,12 +4,13 @@
  * A pool maps some forty areas and gives them back when it is closed; mapping
  * and unmapping took longer than a crash point's recovery.  This mmap() stands
  * before the C library's for what is mapped lazily (MAP_NORESERVE): it takes
- * pieces of one range, whose pages are dropped together when the last piece was
- * given back.  Sanitizers have their own mmap(), which is left alone.
+ * pieces of one range, whose pages become zeros together when the last piece was
+ * given back, and stay.  Sanitizers have their own mmap(), which is left alone.
  */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 
 #define RANGE_LEN (16ull << 30) /* address space */
 #define PAGE	  4096u
+#define KEPT_MAX  4096u /* pages: zeroing more takes longer than mapping them again */
 
 static uint8_t *range;
 static size_t used, npieces;
@@ -50,6 +52,29 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	return addr;
 }
 
+/* All that was touched of the first len bytes is zeros again. */
+static int clear(size_t len)
+{
+	static unsigned char touched[RANGE_LEN / PAGE];
+	size_t npages = len / PAGE, n = 0;
+
+	if (mincore(range, len, touched))
+		return madvise(range, len, MADV_DONTNEED);
+	for (size_t i = 0; i < npages; i += sizeof(uint64_t)) {
+		uint64_t eight;
+
+		memcpy(&eight, touched + i, sizeof(eight));
+		for (size_t j = i; eight && j < i + sizeof(uint64_t) && j < npages; j++) {
+			if (!(touched[j] & 1))
+				continue;
+			if (++n > KEPT_MAX)
+				return madvise(range, len, MADV_DONTNEED);
+			memset(range + j * PAGE, 0, PAGE);
+		}
+	}
+	return 0;
+}
+
 int munmap(void *addr, size_t len)
 {
 	if (!range || (uint8_t *)addr < range || (uint8_t *)addr >= range + RANGE_LEN)
@@ -58,7 +83,7 @@ int munmap(void *addr, size_t len)
 		return 0;
 	len = used;
 	used = 0;
-	return madvise(range, len, MADV_DONTNEED);
+	return clear(len);
 }
 
 #endif
