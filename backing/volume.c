@@ -23,7 +23,8 @@ struct volume_store {
 	struct backing backing;
 	struct list link; /* of the pool's stores */
 	struct bk_pool *pool;
-	struct volume *volume;	  /* touched on the home only */
+	struct volume *volume; /* touched on the home only */
+	uint8_t uuid[16];
 	uint64_t used, available; /* bytes, atomic */
 };
 
@@ -63,7 +64,7 @@ struct opening {
 	struct volume_store *store;
 	const struct backing_settings *settings;
 	struct volume_settings wanted;
-	uint64_t size; /* out: bytes */
+	uint64_t size; /* out: bytes, for a resize */
 	struct err *err;
 };
 
@@ -78,6 +79,15 @@ static int wanted_fill(struct opening *opening)
 		.checksum = settings->checksum,
 	};
 	return codec_parse(settings->compression, &opening->wanted.codec, opening->err);
+}
+
+/* Then its volumes are served as they are. */
+static bool pool_is_read_only(struct bk_pool *pool)
+{
+	struct pool_info info;
+
+	bk_pool_info(pool, &info);
+	return info.read_only;
 }
 
 /* What is asked of a volume that is there. */
@@ -101,6 +111,7 @@ static int volume_change(struct opening *opening, struct volume *volume)
 			opening->settings->volume,
 			info.settings.checksum == VF_SHA256 ? "sha256" : "xxh3",
 			info.settings.checksum == VF_SHA256 ? "sha256" : "xxh3");
+	opening->size = info.settings.nsectors * VF_SECTOR;
 	if (wanted.nsectors == 0)
 		wanted.nsectors = info.settings.nsectors;
 	if (wanted.nsectors < info.settings.nsectors)
@@ -109,10 +120,34 @@ static int volume_change(struct opening *opening, struct volume *volume)
 			       opening->settings->volume,
 			       (unsigned long long)(info.settings.nsectors * VF_SECTOR),
 			       (unsigned long long)(info.settings.nsectors * VF_SECTOR));
-	opening->size = wanted.nsectors * VF_SECTOR;
-	if (opening->settings->read_only)
+	if (opening->settings->read_only || pool_is_read_only(opening->store->pool))
 		return 0;
+	opening->size = wanted.nsectors * VF_SECTOR;
 	return volume_set(volume, &wanted, opening->err);
+}
+
+/* On the home: what others want to know of the volume. */
+static void store_fill(struct volume_store *store, struct volume *volume)
+{
+	struct bk_limits *limits = &store->backing.limits;
+	struct volume_info info;
+	struct pool_info pool;
+
+	bk_pool_info(store->pool, &pool);
+	volume_info(volume, &info);
+	store->volume = volume;
+	memcpy(store->uuid, info.uuid, sizeof(store->uuid));
+	store->used = info.mapped;
+	store->available = pool.available;
+	limits->size_bytes = info.settings.nsectors * VF_SECTOR;
+	limits->io_optimal = info.settings.record_len;
+	limits->unmap_max = limits->write_zeroes_max = UNMAP_MAX;
+	limits->unmap_granularity = UNMAP_GRANULARITY;
+	limits->atomic_max = pool.segment_len / 4;
+	limits->unmapped_reads_zero = true;
+	limits->write_zeroes_unmaps = true;
+	limits->knows_status = true;
+	limits->read_only = limits->read_only || pool.read_only;
 }
 
 static int open_at_home(struct pool *engine, void *arg)
@@ -141,31 +176,8 @@ static int open_at_home(struct pool *engine, void *arg)
 		rc = volume_get(volume, opening->err);
 	if (rc)
 		return rc;
-	opening->size = opening->wanted.nsectors ? opening->wanted.nsectors * VF_SECTOR
-						 : opening->size;
-	opening->store->volume = volume;
+	store_fill(opening->store, volume);
 	return 0;
-}
-
-static void limits_fill(struct volume_store *store, uint64_t size)
-{
-	struct bk_limits *limits = &store->backing.limits;
-	struct pool_info info;
-	struct volume_info volume;
-
-	bk_pool_info(store->pool, &info);
-	volume_info(store->volume, &volume);
-	limits->size_bytes = size;
-	limits->io_optimal = volume.settings.record_len;
-	limits->unmap_max = limits->write_zeroes_max = UNMAP_MAX;
-	limits->unmap_granularity = UNMAP_GRANULARITY;
-	limits->atomic_max = info.segment_len / 4;
-	limits->unmapped_reads_zero = true;
-	limits->write_zeroes_unmaps = true;
-	limits->knows_status = true;
-	limits->read_only = limits->read_only || info.read_only;
-	store->available = info.available;
-	store->used = volume.mapped;
 }
 
 static int volume_open(struct backing *backing, const struct backing_settings *settings,
@@ -184,7 +196,6 @@ static int volume_open(struct backing *backing, const struct backing_settings *s
 		rc = bk_pool_call(store->pool, open_at_home, &opening);
 	if (rc)
 		return rc;
-	limits_fill(store, opening.size);
 	bk_pool_join(store->pool, &store->link);
 	return 0;
 }
@@ -195,6 +206,8 @@ static int close_at_home(struct pool *engine, void *arg)
 
 	(void)engine;
 	volume_put(store->volume);
+	/* The last one may let the pool be closed: nothing of it after this. */
+	bk_pool_leave(store->pool, &store->link);
 	return 0;
 }
 
@@ -202,7 +215,6 @@ static void volume_close(struct backing *backing)
 {
 	struct volume_store *store = store_of(backing);
 
-	bk_pool_leave(store->pool, &store->link);
 	bk_pool_call(store->pool, close_at_home, store);
 }
 
@@ -230,10 +242,7 @@ static int volume_resize(struct backing *backing, const struct backing_settings 
 
 static bool volume_identity(const struct backing *backing, uint8_t uuid[16])
 {
-	struct volume_info info;
-
-	volume_info(store_of(backing)->volume, &info);
-	memcpy(uuid, info.uuid, sizeof(info.uuid));
+	memcpy(uuid, store_of(backing)->uuid, sizeof(store_of(backing)->uuid));
 	return true;
 }
 
