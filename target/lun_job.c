@@ -108,7 +108,6 @@ struct lun_job *lun_job_create(struct running *run, struct lun_run *lun, enum lu
 			       struct backing *backing, void (*done)(struct job *job))
 {
 	struct lun_job *job = calloc(1, sizeof(*job));
-	struct pool_run *pool;
 	bool copied = true;
 
 	if (!job)
@@ -124,8 +123,11 @@ struct lun_job *lun_job_create(struct running *run, struct lun_run *lun, enum lu
 	job->settings.path = copy_of(lun->config->backing.path, &copied);
 	job->settings.volume = copy_of(lun->config->backing.volume, &copied);
 	job->settings.compression = copy_of(lun->config->backing.compression, &copied);
-	pool = pool_run_of(run, lun->config);
-	job->settings.pool = pool ? pool->pool : NULL;
+	job->pool = pool_run_of(run, lun->config);
+	if (job->pool) {
+		job->pool->nusers++;
+		job->settings.pool = job->pool->pool;
+	}
 	if (!job->subject || !copied) {
 		lun_job_free(job);
 		return NULL;
@@ -136,6 +138,8 @@ struct lun_job *lun_job_create(struct running *run, struct lun_run *lun, enum lu
 
 void lun_job_free(struct lun_job *job)
 {
+	if (job->pool)
+		job->pool->nusers--;
 	free((char *)job->settings.path);
 	free((char *)job->settings.volume);
 	free((char *)job->settings.compression);

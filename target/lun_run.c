@@ -69,19 +69,28 @@ static void problem_set(struct lun_run *lun, const char *problem)
 			  problem, LUN_RETRY_MS / 1000);
 }
 
-static void waiting_set(struct lun_run *lun)
+static void waiting_set(struct lun_run *lun, const char *subject)
 {
 	struct err text;
 
-	err_set(&text, EAGAIN, "its store does not open (waiting for %s)", lun->subject);
+	err_set(&text, EAGAIN, "its store does not open (waiting for %s)", subject);
 	if (problem_is_new(lun, text.text))
 		log_error("LUN %s: NOT READY: %s", lun->config->name, lun->problem);
 }
 
+/* What it waits for to get its store: a subject of jobs, its pool first. */
+static const char *awaited(const struct running *run, const struct lun_run *lun)
+{
+	const struct config_pool *pool = lun->config->pool;
+
+	return pool && jobs_has(run->jobs, pool->settings.path) ? pool->settings.path
+								: lun->subject;
+}
+
 void lun_run_look(struct running *run, struct lun_run *lun)
 {
-	if (!scsi_lun_backing(lun->scsi) && jobs_is_stuck(run->jobs, lun->subject))
-		waiting_set(lun);
+	if (!scsi_lun_backing(lun->scsi) && jobs_is_stuck(run->jobs, awaited(run, lun)))
+		waiting_set(lun, awaited(run, lun));
 }
 
 void luns_wait(struct running *run, unsigned int *budget_ms)
@@ -92,8 +101,9 @@ void luns_wait(struct running *run, unsigned int *budget_ms)
 		list_for_each(link, &run->luns) {
 			struct lun_run *lun = container_of(link, struct lun_run, link);
 
-			if (!scsi_lun_backing(lun->scsi) && jobs_has(run->jobs, lun->subject))
-				waiting_set(lun);
+			if (!scsi_lun_backing(lun->scsi) &&
+			    jobs_has(run->jobs, awaited(run, lun)))
+				waiting_set(lun, awaited(run, lun));
 		}
 	took_ms = clock_ms() - start_ms;
 	*budget_ms -= took_ms < *budget_ms ? (unsigned int)took_ms : *budget_ms;
@@ -231,13 +241,16 @@ static void work_done(struct job *base)
 static bool pool_is_open(struct running *run, struct lun_run *lun)
 {
 	const struct pool_run *pool = pool_run_of(run, lun->config);
+	const char *problem = pool ? pool_run_problem(pool) : "it is gone";
 	struct err text;
 
-	if (pool && pool->pool)
+	if (!problem)
 		return true;
-	err_set(&text, ENOENT, "its pool %s is not open: %.900s", lun->config->pool->name,
-		pool ? pool->problem : "it is gone");
-	problem_set(lun, text.text);
+	err_set(&text, ENOENT, "its pool %s is not open: %.900s", lun->config->pool->name, problem);
+	if (!jobs_has(run->jobs, lun->config->pool->settings.path))
+		problem_set(lun, text.text);
+	else if (!lun->problem[0])
+		snprintf(lun->problem, sizeof(lun->problem), "%s", text.text);
 	return false;
 }
 
@@ -334,11 +347,17 @@ void lun_run_destroy(struct running *run, struct lun_run *lun)
 	free(lun);
 }
 
+static bool pool_is_another(const struct config_lun *a, const struct config_lun *b)
+{
+	return a->pool && b->pool && strcmp(a->pool->settings.path, b->pool->settings.path) != 0;
+}
+
 void lun_run_update(struct running *run, struct lun_run *lun)
 {
 	const struct config_lun *old = lun->config, *wanted = lun->wanted;
 	bool reopen = change_class(backing_options, &old->backing, &wanted->backing) >
-		      (int)RELOAD_LIVE;
+			      (int)RELOAD_LIVE ||
+		      pool_is_another(old, wanted);
 
 	lun->config = wanted;
 	if (change_class(scsi_lun_options, &old->scsi, &wanted->scsi) >= 0)

@@ -80,12 +80,11 @@ static int update_pool(struct pool_job *job)
 }
 
 /* For as long as it takes: the daemon does not wait for jobs that hang. */
-static int close_pool(struct pool_job *job)
+static void close_pool(struct pool_job *job)
 {
-	if (!bk_pool_stop(job->pool, UINT_MAX))
-		return -EBUSY;
+	while (!bk_pool_stop(job->pool, UINT_MAX))
+		;
 	bk_pool_close(job->pool);
-	return 0;
 }
 
 static void work_run(struct job *base)
@@ -95,7 +94,7 @@ static void work_run(struct job *base)
 	switch (job->work) {
 	case POOL_OPEN: job->rc = open_pool(job); break;
 	case POOL_UPDATE: job->rc = update_pool(job); break;
-	case POOL_CLOSE: job->rc = close_pool(job); break;
+	case POOL_CLOSE: close_pool(job); break;
 	}
 }
 
@@ -108,17 +107,25 @@ static void pool_job_free(struct pool_job *job)
 	free(job);
 }
 
+/* Of what is left of an eighth of RAM, the part of one pool that is not open. */
 static uint64_t memory_share(const struct running *run)
 {
+	uint64_t left = 0, n = 0, given = 0;
 	struct sysinfo info;
-	uint64_t n = 0, share;
 
-	list_for_each(link, &run->pools)
-		n++;
-	share = sysinfo(&info) == 0
-			? (uint64_t)info.totalram * info.mem_unit / MEMORY_SHARE / (n ? n : 1)
-			: 0;
-	return share > POOL_CACHE_MEMORY_MIN ? share : POOL_CACHE_MEMORY_MIN;
+	list_for_each(link, &run->pools) {
+		const struct pool_run *pool = container_of(link, struct pool_run, link);
+		uint64_t memory = pool->memory;
+
+		if (memory == 0 && pool->config)
+			memory = pool->config->settings.cache_memory;
+		given += memory;
+		n += memory == 0;
+	}
+	if (sysinfo(&info) == 0)
+		left = (uint64_t)info.totalram * info.mem_unit / MEMORY_SHARE;
+	left = left > given ? (left - given) / (n ? n : 1) : 0;
+	return left > POOL_CACHE_MEMORY_MIN ? left : POOL_CACHE_MEMORY_MIN;
 }
 
 static void work_done(struct job *base);
@@ -145,6 +152,8 @@ static bool work_start(struct running *run, struct pool_run *owner, enum pool_wo
 		pool_job_free(job);
 		return false;
 	}
+	if (work == POOL_OPEN)
+		owner->memory = job->settings.cache_memory;
 	job->job =
 		(struct job){ .subject = job->settings.path, .run = work_run, .done = work_done };
 	owner->job = job;
@@ -154,6 +163,7 @@ static bool work_start(struct running *run, struct pool_run *owner, enum pool_wo
 
 static void problem_set(struct pool_run *pool, const char *problem)
 {
+	pool->memory = 0;
 	pool->retry_at_ms = clock_ms() + LUN_RETRY_MS;
 	if (strcmp(pool->problem, problem) == 0)
 		return;
@@ -184,29 +194,28 @@ static void luns_try(struct running *run, const struct pool_run *pool)
 	}
 }
 
-/* True when the pool is to be closed again. */
-static bool open_done(struct pool_job *job)
+static void open_done(struct pool_job *job)
 {
 	struct pool_run *owner = job->owner;
 	struct pool_info info;
 	struct err err;
 
+	if (job->rc == 0 && bk_pool_start(job->pool, home_of(job->run, owner), &err) < 0) {
+		bk_pool_close(job->pool);
+		job->rc = err_set(&job->err, ENOMEM, "%.900s", err.text);
+	}
 	if (job->rc < 0) {
 		problem_set(owner, job->err.text);
-		return false;
+		luns_try(job->run, owner);
+		return;
 	}
 	owner->pool = job->pool;
-	if (bk_pool_start(job->pool, home_of(job->run, owner), &err) < 0) {
-		problem_set(owner, err.text);
-		return true;
-	}
 	owner->problem[0] = '\0';
 	bk_pool_info(job->pool, &info);
 	log_info("pool %s: open, %s, %llu MiB, %llu MiB for writes%s%s", owner->name, owner->path,
 		 (unsigned long long)(info.len >> 20), (unsigned long long)(info.available >> 20),
 		 info.read_only ? ", read-only: " : "", info.read_only ? info.why_read_only : "");
 	luns_try(job->run, owner);
-	return false;
 }
 
 static void pool_run_free(struct pool_run *pool)
@@ -221,19 +230,21 @@ static void work_done(struct job *base)
 {
 	struct pool_job *job = container_of(base, struct pool_job, job);
 	struct pool_run *owner = job->owner;
-	bool close = false;
 
 	owner->job = NULL;
-	if (job->work == POOL_OPEN)
-		close = open_done(job);
-	if (job->work == POOL_UPDATE && job->rc < 0)
-		log_error("pool %s: keeps its size: %s", owner->name, job->err.text);
-	if (job->work == POOL_CLOSE)
+	switch (job->work) {
+	case POOL_OPEN: open_done(job); break;
+	case POOL_UPDATE:
+		if (job->rc < 0)
+			log_error("pool %s: keeps its size: %s", owner->name, job->err.text);
+		break;
+	case POOL_CLOSE:
 		owner->pool = NULL;
-	if (job->work == POOL_CLOSE && !owner->config)
-		pool_run_free(owner);
-	else if (close)
-		work_start(job->run, owner, POOL_CLOSE);
+		owner->memory = 0;
+		log_info("pool %s: closed", owner->name);
+		if (!owner->config)
+			pool_run_free(owner);
+	}
 	pool_job_free(job);
 }
 
@@ -245,7 +256,16 @@ static void pool_try(struct running *run, struct pool_run *pool)
 		problem_set(pool, "no memory to open it");
 }
 
-/* ---- apply ---- */
+/* ---- for LUNs ---- */
+
+const char *pool_run_problem(const struct pool_run *pool)
+{
+	if (pool->pool && pool->job && pool->job->work == POOL_CLOSE)
+		return "it is being closed";
+	if (pool->pool)
+		return NULL;
+	return pool->problem[0] ? pool->problem : "it is being opened";
+}
 
 struct pool_run *pool_run_of(struct running *run, const struct config_lun *config)
 {
@@ -269,12 +289,13 @@ static struct pool_run *pool_run_create(const struct config_pool *config)
 	pool->fresh = true;
 	pool->name = strdup(config->name);
 	pool->path = strdup(config->settings.path);
-	snprintf(pool->problem, sizeof(pool->problem), "it is being opened");
 	if (pool->name && pool->path)
 		return pool;
 	pool_run_free(pool);
 	return NULL;
 }
+
+/* ---- apply ---- */
 
 int pools_match(struct running *run, const struct config *config, struct err *err)
 {
@@ -296,30 +317,39 @@ int pools_match(struct running *run, const struct config *config, struct err *er
 			list_add_tail(&run->pools, &found->link);
 		}
 		found->wanted = c;
-		if (found->fresh)
-			pool_try(run, found);
+	}
+	/* After all are known, as those without cache-memory share it. */
+	list_for_each(link, &run->pools) {
+		struct pool_run *pool = container_of(link, struct pool_run, link);
+
+		if (pool->fresh)
+			pool_try(run, pool);
 	}
 	return 0;
 }
 
-static void pool_update(struct running *run, struct pool_run *pool)
+static void pool_update(struct pool_run *pool)
 {
 	const struct pool_settings *old = &pool->config->settings, *now = &pool->wanted->settings;
-	bool changed = old->size != now->size || old->threshold != now->threshold;
 
+	if (old->size != now->size || old->threshold != now->threshold)
+		pool->update = true;
 	if (old->cache_memory != now->cache_memory)
 		log_warning("pool %s: cache-memory changed: this takes effect when the daemon is "
 			    "restarted",
 			    pool->name);
-	pool->config = pool->wanted;
-	if (changed && pool->pool && !pool->job && !work_start(run, pool, POOL_UPDATE))
-		log_error("pool %s: keeps its size: no memory", pool->name);
+}
+
+static void update_try(struct running *run, struct pool_run *pool)
+{
+	if (pool->update && pool->pool && !pool->job)
+		pool->update = !work_start(run, pool, POOL_UPDATE);
 }
 
 /* Closes it when nothing of it is in use; it may take several tries. */
 static void pool_leave(struct running *run, struct pool_run *pool)
 {
-	if (pool->job)
+	if (pool->job || pool->nusers > 0)
 		return;
 	if (!pool->pool) {
 		pool_run_free(pool);
@@ -336,9 +366,10 @@ void pools_commit(struct running *run)
 
 		if (pool->wanted) {
 			if (pool->config && !pool->fresh)
-				pool_update(run, pool);
+				pool_update(pool);
 			pool->config = pool->wanted;
 			pool->fresh = false;
+			update_try(run, pool);
 		} else {
 			pool->config = NULL;
 			pool_leave(run, pool);
@@ -369,6 +400,8 @@ void pools_tick(struct running *run)
 			pool_leave(run, pool);
 		else if (!pool->pool && now >= pool->retry_at_ms)
 			pool_try(run, pool);
+		else
+			update_try(run, pool);
 	}
 }
 

@@ -22,10 +22,12 @@ struct pool_run {
 	const struct config_pool *config; /* in running.config, NULL: leaving */
 	const struct config_pool *wanted; /* in apply: the new one, NULL: removed */
 	bool fresh;
+	bool update;	      /* size or threshold are to be looked at again */
 	char *name, *path;    /* as configured when it was made */
 	struct bk_pool *pool; /* started; NULL: not open */
+	uint64_t memory;      /* bytes: what the open pool was given */
 	struct pool_job *job;
-	uint64_t size; /* as asked for last */
+	unsigned int nusers; /* jobs of LUNs that may look at pool */
 	uint64_t retry_at_ms;
 	char problem[ERR_TEXT_MAX]; /* why it is not open; "" when it is */
 };
@@ -40,6 +42,9 @@ void pools_undo(struct running *run);
 void pools_tick(struct running *run);
 /* Begins to close all; what does not end is stuck, as other jobs. */
 void pools_stop(struct running *run);
+
+/* Why the LUNs of it have to wait; NULL: they need not. */
+const char *pool_run_problem(const struct pool_run *pool);
 
 /* The pool of a LUN's volume, by what it is configured as; NULL: none. */
 struct pool_run *pool_run_of(struct running *run, const struct config_lun *config);
