@@ -23,9 +23,9 @@ enum lun_work {
 struct lun_job {
 	struct job job;
 	struct running *run;
-	struct lun_run *lun; /* NULL: it is gone, or does not want the outcome */
+	struct lun_run *lun;   /* NULL: it is gone, or does not want the outcome */
 	struct pool_run *pool; /* settings.pool is its: kept open; or NULL */
-	bool close;	     /* LUN_RESIZE: the LUN has let go of backing */
+	bool close;	       /* LUN_RESIZE: the LUN has let go of backing */
 
 	/* the thread's, from jobs_add() until done() */
 	enum lun_work work;

@@ -101,8 +101,7 @@ void luns_wait(struct running *run, unsigned int *budget_ms)
 		list_for_each(link, &run->luns) {
 			struct lun_run *lun = container_of(link, struct lun_run, link);
 
-			if (!scsi_lun_backing(lun->scsi) &&
-			    jobs_has(run->jobs, awaited(run, lun)))
+			if (!scsi_lun_backing(lun->scsi) && jobs_has(run->jobs, awaited(run, lun)))
 				waiting_set(lun, awaited(run, lun));
 		}
 	took_ms = clock_ms() - start_ms;
