@@ -95,9 +95,11 @@ static bool is_damaged(const struct cleaner *cleaner, uint32_t segno)
 
 /*
  * Cost and benefit: free space gained, times how long it is likely to stay so,
- * by what is to be read and written for it.  0: not a victim.
+ * by what is to be read and written for it.  0: not a victim.  Where users have to
+ * stop, what is gained now alone counts: old segments that are nearly full would
+ * give nothing.
  */
-static double victim_score(const struct pool *pool, const struct segment *segment)
+static double victim_score(const struct pool *pool, const struct segment *segment, bool urgent)
 {
 	double used = (double)segment->live / (double)pool_segment_units(pool);
 	uint64_t age = log_seq(pool) - segment->last_seq + 1;
@@ -108,7 +110,7 @@ static double victim_score(const struct pool *pool, const struct segment *segmen
 		return 0;
 	if (used > 1 - UNITS_GAIN || (segment->stream == VF_M && used > MAP_USED))
 		return 0;
-	return (1 - used) * (double)age / (1 + used);
+	return (1 - used) * (urgent ? 1 : (double)age) / (1 + used);
 }
 
 static void victim_insert(struct cleaner *cleaner, const struct victim *victim)
@@ -129,6 +131,7 @@ static void victim_insert(struct cleaner *cleaner, const struct victim *victim)
 static void choose_victims(struct cleaner *cleaner)
 {
 	struct pool *pool = cleaner->pool;
+	bool urgent = segments_reusable(pool) <= segments_kept(pool, SEGMENT_FOR_WRITES);
 
 	cleaner->nvictims = 0;
 	cleaner->waiting_dead = 0;
@@ -141,7 +144,7 @@ static void choose_victims(struct cleaner *cleaner)
 		if (segment->state == SEGMENT_SEALED && segment->live == 0 &&
 		    !segment_reusable(pool, segno))
 			cleaner->waiting_dead++;
-		victim.score = victim_score(pool, segment);
+		victim.score = victim_score(pool, segment, urgent);
 		if (victim.score > 0 && !is_damaged(cleaner, segno))
 			victim_insert(cleaner, &victim);
 	}
@@ -178,7 +181,7 @@ static int evacuate_victims(struct cleaner *cleaner, uint32_t *npinned)
 		struct victim *victim = &cleaner->victims[i];
 		double part = 1 - (double)victim->live / (double)pool_segment_units(pool);
 
-		if (victim_score(pool, segment_at(pool, victim->segno)) == 0)
+		if (victim_score(pool, segment_at(pool, victim->segno), false) == 0)
 			continue; /* merges changed it since it was chosen */
 		if (!pool_mutant(pool, MUTANT_UNPINNED_VICTIM))
 			segment_pin(pool, victim->segno);
