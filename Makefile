@@ -88,7 +88,7 @@ helpers   = $(wildcard tests/unit/*.c)
 unit      = $(basename $(wildcard tests/unit/*/test_*.c))
 suites    = $(addsuffix suite,$(sort $(dir $(wildcard tests/scsi/*.c tests/login/*.c tests/pdu/*.c))))
 crash     = $(BUILD)/tests/crash/suite $(BUILD)/tests/crash/selftest/suite
-programs  = $(addprefix $(BUILD)/,$(unit) $(suites)) $(BUILD)/tests/crash/selftest/suite
+programs  = $(addprefix $(BUILD)/,$(unit) $(suites)) $(crash)
 daemon    = $(filter-out %/lib.sh,$(wildcard tests/it/*.sh))
 fuzzer    = $(basename $(wildcard tests/fuzz/fuzz_*.c))
 

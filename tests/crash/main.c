@@ -428,7 +428,7 @@ static void parse(struct settings *settings, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct settings settings = { .points = 2000, .seed = 1, .seconds = 20 };
+	struct settings settings = { .points = 1000, .seed = 1, .seconds = 20 };
 
 	parse(&settings, argc, argv);
 	if (settings.point && settings.profile)
@@ -440,8 +440,8 @@ int main(int argc, char **argv)
 	if (settings.soak)
 		return run_soak(&settings, settings.seconds);
 	if (!settings.points_given && !settings.profile) {
-		run_faults(&settings, 1, 20, 5);
-		run_soak(&settings, 3);
+		run_faults(&settings, 1, 10, 3);
+		run_soak(&settings, 2);
 	}
 	return run_workloads(&settings);
 }
