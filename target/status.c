@@ -13,6 +13,7 @@
 
 #include "target/clock.h"
 #include "target/control.h"
+#include "target/pool_run.h"
 #include "version.h"
 
 static void add_text(json_t *object, const char *name, const char *text)
@@ -98,6 +99,7 @@ static void add_luns(const struct daemon *daemon, json_t *answer)
 		scsi_lun_stats(run->scsi, &stats);
 		add_text(lun, "name", run->config->name);
 		add_text(lun, "path", run->config->backing.path);
+		add_text(lun, "volume", run->config->backing.volume);
 		add_text(lun, "state", stats.ready ? "ready" : "not-ready");
 		add_text(lun, "problem", run->problem[0] ? run->problem : NULL);
 		add_number(lun, "size_bytes", stats.size_bytes);
@@ -112,6 +114,35 @@ static void add_luns(const struct daemon *daemon, json_t *answer)
 		add_number(lun, "errors", stats.errors);
 		add_number(lun, "read_errors", stats.read_errors);
 		add_number(lun, "write_errors", stats.write_errors);
+	}
+}
+
+static void add_pools(const struct daemon *daemon, json_t *answer)
+{
+	json_t *array = add_array(answer, "pools");
+
+	list_for_each(link, &daemon->running.pools) {
+		const struct pool_run *run = container_of(link, struct pool_run, link);
+		const char *problem = pool_run_problem(run);
+		struct pool_info info = { .why_read_only = NULL };
+		json_t *pool = add_object(array);
+
+		if (!problem)
+			bk_pool_info(run->pool, &info);
+		add_text(pool, "name", run->name);
+		add_text(pool, "path", run->path);
+		add_text(pool, "state",
+			 problem	  ? "not-open"
+			 : info.read_only ? "read-only"
+					  : "open");
+		add_text(pool, "problem", problem ? problem : info.why_read_only);
+		add_number(pool, "size_bytes", info.len);
+		add_number(pool, "used_bytes", info.used);
+		add_number(pool, "available_bytes", info.available);
+		add_number(pool, "mapped_bytes", info.mapped);
+		add_number(pool, "stored_bytes", info.stored);
+		add_number(pool, "memory_bytes", info.memory);
+		add_number(pool, "volumes", info.nvolumes);
 	}
 }
 
@@ -216,6 +247,7 @@ void daemon_status(struct daemon *daemon, json_t *answer)
 	add_number(answer, "reloads_refused", daemon->reloads_refused);
 	add_portals(daemon, answer);
 	add_targets(daemon, answer);
+	add_pools(daemon, answer);
 	add_luns(daemon, answer);
 	iscsi_server_sessions(daemon->running.server, add_session, add_array(answer, "sessions"));
 	add_reactors(daemon, answer);
