@@ -135,7 +135,10 @@ static void add_pools(const struct daemon *daemon, json_t *answer)
 			 problem	  ? "not-open"
 			 : info.read_only ? "read-only"
 					  : "open");
-		add_text(pool, "problem", problem ? problem : info.why_read_only);
+		add_text(pool, "problem",
+			 problem	  ? problem
+			 : info.read_only ? info.why_read_only
+					  : NULL);
 		add_number(pool, "size_bytes", info.len);
 		add_number(pool, "used_bytes", info.used);
 		add_number(pool, "available_bytes", info.available);
