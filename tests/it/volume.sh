@@ -1,0 +1,284 @@
+#!/usr/bin/env bash
+# Pools and volumes, served by the daemon.
+# timeout: 300
+# shellcheck source=tests/it/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# pool_conf "POOL WORDS" [REACTORS] <<LUNs: one pool "tank", one target.
+pool_conf() {
+    local words=$1
+    target_conf
+    sed -i "s/^reactors 1/reactors ${2:-1}/" "$dir/conf"
+    printf 'pool tank { path "%s/tank" %s }\n' "$dir" "$words" >>"$dir/conf"
+}
+
+three_volumes() {
+    pool_conf "${1:-size 256M cache-memory 48M}" "${2:-1}" <<'EOF'
+	lun 0 { volume tank/plain size 32M }
+	lun 1 { volume tank/slow size 32M compression gzip-6 record-size 64K }
+	lun 2 { volume tank/small size 32M compression lzjb record-size 4K checksum sha256 }
+EOF
+}
+
+lun_state() { status | jq -r ".luns[$1].state"; }
+lun_problem() { status | jq -r ".luns[$1].problem"; }
+state_is() { [ "$(lun_state "$1")" = "$2" ]; }
+
+# What each of the volumes holds afterwards, in pieces that are no whole records.
+fill() {
+    local lun
+    for lun in 0 1 2; do
+        io $lun "write -P 0x1$lun 0 1M" "write -P 0x2$lun 1052672 8k" \
+            "write -P 0x3$lun 512 1024" "write -z 65536 65536" 'flush'
+    done
+}
+
+holds() {
+    local lun
+    for lun in 0 1 2; do
+        io $lun "read -P 0x1$lun 0 512" "read -P 0x3$lun 512 1024" "read -P 0x1$lun 1536 64000" \
+            'read -P 0 64k 64k' "read -P 0x1$lun 128k 896k" "read -P 0x2$lun 1052672 8k" \
+            'read -P 0 1060864 1M'
+    done
+}
+
+test_volumes_hold_what_is_written() {
+    three_volumes
+    start
+    [ "$(size_of 0)" = 33554432 ]
+    fill
+    holds
+    stop
+    start
+    holds
+    stop
+}
+
+test_volumes_are_served_by_all_reactors() {
+    three_volumes 'size 256M cache-memory 48M' 2
+    start
+    hold a 0
+    hold b 0
+    [ "$(status | jq '[.sessions[].reactor] | unique | length')" = 2 ]
+    say a 'write -P 0x77 0 1M'
+    say b 'read -P 0x77 0 1M'
+    say b 'write -P 0x78 0 64k'
+    say a 'read -P 0x78 0 64k'
+    fails grep -i fail "$dir/a.out" "$dir/b.out"
+    let_go a
+    let_go b
+    stop
+}
+
+test_flushed_data_outlives_a_crash() {
+    three_volumes
+    start
+    fill
+    crash
+    start
+    holds
+    io 0 'write -P 0x55 4M 1M' 'flush'
+    crash
+    start
+    holds
+    io 0 'read -P 0x55 4M 1M'
+    stop
+}
+
+test_write_through_outlives_a_crash() {
+    pool_conf 'size 64M cache-memory 32M' <<'EOF'
+	lun 0 { volume tank/a size 16M cache write-through }
+EOF
+    start
+    hold a 0
+    say a 'write -P 0x21 0 300k'
+    crash
+    start
+    io 0 'read -P 0x21 0 300k'
+    stop
+}
+
+test_volume_keeps_its_identity() {
+    three_volumes
+    start
+    identity_of 1 >"$dir/before"
+    identity_of 0 >"$dir/other"
+    stop
+    rm -r "$dir/state/luns"
+    sed -i 's/lun 1 /lun 9 /' "$dir/conf"
+    start
+    identity_of 9 >"$dir/after"
+    cmp "$dir/before" "$dir/after"
+    fails cmp -s "$dir/before" "$dir/other"
+    stop
+}
+
+test_raised_sizes_grow_by_reload() {
+    three_volumes 'size 64M cache-memory 32M'
+    start
+    fill
+    sed -i 's/plain size 32M/plain size 48M/; s/size 64M/size 128M/' "$dir/conf"
+    quintain reload -c "$dir/conf"
+    within 5 eval '[ "$(size_of 0)" = 50331648 ]'
+    within 5 eval '[ "$(stat -c %s "$dir/tank")" = 134217728 ]'
+    io 0 'write -P 0x99 40M 1M' 'read -P 0x99 40M 1M'
+    holds
+    stop
+    start
+    io 0 'read -P 0x99 40M 1M'
+    stop
+}
+
+test_smaller_size_and_other_blocks_are_refused() {
+    three_volumes
+    start
+    fill
+    stop
+    sed -i 's/plain size 32M/plain size 16M/; s/small size 32M/small size 32M blocksize 4096/' \
+        "$dir/conf"
+    start
+    lun_problem 0 | has 'cannot be made smaller: say size 33554432'
+    lun_problem 2 | has 'say blocksize 512'
+    state_is 1 ready
+    stop
+}
+
+test_status_shows_pools() {
+    three_volumes
+    start
+    within 5 pool_is 'tank open 3 null 268435456'
+    [ "$(status | jq -r '.luns[0] | "\(.volume) \(.path)"')" = 'tank/plain null' ]
+    stop
+}
+
+pool_is() { [ "$(status | jq -r '.pools[0] | "\(.name) \(.state) \(.volumes) \(.problem) \(.size_bytes)"')" = "$1" ]; }
+
+test_missing_pool_takes_down_its_luns_only() {
+    pool_conf 'size 64M cache-memory 32M' <<EOF
+	lun 0 { volume tank/a size 16M }
+	lun 1 { path "$dir/file" size 1M }
+EOF
+    start
+    io 0 'write -P 0x42 0 64k' 'flush'
+    stop
+    mv "$dir/tank" "$dir/elsewhere"
+    start
+    state_is 0 not-ready
+    state_is 1 ready
+    lun_problem 0 | has 'missing but has been served before'
+    fails io 0 'read 0 4k'
+    io 1 'write 0 64k'
+    [ ! -e "$dir/tank" ]
+    mv "$dir/elsewhere" "$dir/tank"
+    within 8 state_is 0 ready
+    io 0 'read -P 0x42 0 64k'
+    stop
+}
+
+test_damaged_pool_takes_down_its_luns_only() {
+    pool_conf 'size 64M cache-memory 32M' <<EOF
+	lun 0 { volume tank/a size 16M }
+	lun 1 { path "$dir/file" size 1M }
+EOF
+    head -c 64M /dev/urandom >"$dir/tank"
+    cp "$dir/tank" "$dir/before"
+    start
+    state_is 0 not-ready
+    state_is 1 ready
+    cmp "$dir/tank" "$dir/before"
+    stop
+}
+
+test_pool_is_not_shared_by_daemons() {
+    pool_conf 'size 64M cache-memory 32M' <<'EOF'
+	lun 0 { volume tank/a size 16M }
+EOF
+    start
+    sed "s/:$port/:$((port + 1))/; s,/state\",/state2\"," "$dir/conf" >"$dir/conf2"
+    chmod 600 "$dir/conf2"
+    "$program" serve -c "$dir/conf2" >"$dir/log2" 2>&1 &
+    other=$!
+    await_ready "$other" "$dir/log2"
+    grep -q 'NOT READY' "$dir/log2"
+    io 0 'write -P 1 0 64k'
+    kill -TERM "$other"
+    ended "$other"
+    other=''
+    stop
+}
+
+test_volume_taken_out_is_not_deleted() {
+    three_volumes
+    start
+    fill
+    cp "$dir/conf" "$dir/all"
+    sed -i '/lun 1 /d' "$dir/conf"
+    quintain reload -c "$dir/conf"
+    fails io 1 'read 0 4k'
+    cat "$dir/all" >"$dir/conf"
+    quintain reload -c "$dir/conf"
+    within 5 state_is 1 ready
+    holds
+    stop
+}
+
+test_pool_taken_out_is_closed() {
+    pool_conf 'size 64M cache-memory 32M' <<EOF
+	lun 0 { volume tank/a size 16M }
+	lun 1 { path "$dir/file" size 1M }
+EOF
+    start
+    io 0 'write -P 7 0 1M'
+    cp "$dir/conf" "$dir/all"
+    sed -i '/tank/d' "$dir/conf"
+    quintain reload -c "$dir/conf"
+    within 5 grep -q 'pool tank: closed' "$dir/log"
+    cat "$dir/all" >"$dir/conf"
+    quintain reload -c "$dir/conf"
+    within 8 state_is 0 ready
+    io 0 'read -P 7 0 1M'
+    stop
+}
+
+test_settings_change_by_reload() {
+    three_volumes
+    start
+    hold a 0
+    sed -i 's/plain size 32M/plain size 32M compression zstd-3 record-size 128K/' "$dir/conf"
+    quintain reload -c "$dir/conf"
+    say a 'write -P 0x31 0 1M'
+    say a 'read -P 0x31 0 1M'
+    fails grep -i fail "$dir/a.out"
+    let_go a
+    stop
+    start
+    io 0 'read -P 0x31 0 1M'
+    stop
+}
+
+# The words of qemu-io for a full pool: 07/27/07 is ENOSPC to it.
+test_full_pool_refuses_writes_and_serves_on() {
+    pool_conf 'size 32M cache-memory 32M' <<'EOF'
+	lun 0 { volume tank/a size 256M compression none }
+EOF
+    start
+    io 0 'write -P 0x11 0 1M' 'flush'
+    local i out=''
+    for ((i = 1; i < 40; i++)); do
+        out=$(qemu-io -f raw -c "write -P $i ${i}M 1M" "$(url 0)" 2>&1) || :
+        ! grep -q 'No space left' <<<"$out" || break
+    done
+    echo "$i: $out"
+    [ "$i" -lt 33 ]
+    [ "$i" -gt 8 ]
+    io 0 'read -P 0x11 0 1M' 'read -P 5 5M 1M'
+    io 0 'discard 5M 8M' 'flush' 'read -P 0 5M 8M'
+    within 10 io 0 'write -P 0x44 5M 2M'
+    io 0 'read -P 0x44 5M 2M' 'read -P 0x11 0 1M' 'flush'
+    crash
+    start
+    io 0 'read -P 0x44 5M 2M' 'read -P 0x11 0 1M'
+    stop
+}
+
+run_tests
