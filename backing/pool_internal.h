@@ -9,6 +9,12 @@
 
 /* Opens and locks the file or device of a pool.  0 or -errno with a text. */
 int pool_file_open(const char *path, bool read_only, int *fd, struct err *err);
+/* Makes the missing file, with a pool in it, where that is allowed: size given,
+ * not below /dev, not must_exist. */
+int pool_file_create(const struct pool_settings *settings, struct err *err);
+/* Makes a pool in a file or device that is there; size 0: all of it.  -EEXIST
+ * when something seems to be on it and !force. */
+int pool_file_take(const char *path, uint64_t size, bool force, struct err *err);
 
 struct reactor *bk_pool_home(const struct bk_pool *pool);
 /* On the home: something was submitted to the engine. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -40,7 +41,7 @@ static int path_of(const struct config *config, char *out, size_t cap, struct er
 	return rc;
 }
 
-static int socket_path(const struct client_options *options, char *out, size_t cap, struct err *err)
+int client_socket(const struct client_options *options, char *out, size_t cap, struct err *err)
 {
 	const char *file = options->file ? options->file : CONFIG_FILE_DEFAULT;
 	struct config *config;
@@ -93,16 +94,46 @@ static bool no_daemon(int rc)
 	return rc == -ENOENT || rc == -ECONNREFUSED;
 }
 
-int client_ask(const struct client_options *options, const char *name, json_t **answer,
-	       struct err *err)
+/* The request as a line, which is the caller's. */
+static char *line_of(const json_t *request)
+{
+	char *text = json_dumps(request, JSON_COMPACT), *line = NULL;
+
+	if (text && asprintf(&line, "%s\n", text) < 0)
+		line = NULL;
+	free(text);
+	return line;
+}
+
+/* Over the connection: 0 or -errno with a text. */
+static int exchange(int fd, const char *path, const char *line, json_t **answer, struct err *err)
+{
+	json_error_t why;
+	int rc = send_whole(fd, line, strlen(line));
+
+	if (rc < 0)
+		return err_set(err, -rc, "%s: %s", path, err_name(-rc));
+	shutdown(fd, SHUT_WR); /* the daemon hangs up after its answer */
+	errno = 0;
+	*answer = json_load_callback(receive, &fd, 0, &why);
+	if (*answer)
+		return 0;
+	if (errno == EAGAIN)
+		return err_set(err, ETIMEDOUT, "%s: no answer within %d s", path, CLIENT_TIMEOUT_S);
+	return err_set(err, EPROTO, "%s: no valid answer (not our user, or the daemon ended)",
+		       path);
+}
+
+int client_request(const struct client_options *options, const json_t *request, json_t **answer,
+		   struct err *err)
 {
 	struct timeval timeout = { .tv_sec = CLIENT_TIMEOUT_S };
 	bool guessed = !options->socket && !options->file;
-	char path[PATH_MAX], line[128];
-	json_error_t why;
+	char path[PATH_MAX], *line;
 	int fd, rc;
 
-	rc = socket_path(options, path, sizeof(path), err);
+	*answer = NULL;
+	rc = client_socket(options, path, sizeof(path), err);
 	if (rc < 0)
 		return rc;
 	fd = control_socket_connect(path, err);
@@ -115,19 +146,20 @@ int client_ask(const struct client_options *options, const char *name, json_t **
 		return fd;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-	snprintf(line, sizeof(line), "{\"command\":\"%s\"}\n", name);
-	rc = send_whole(fd, line, strlen(line));
-	if (rc == 0)
-		shutdown(fd, SHUT_WR); /* the daemon hangs up after its answer */
-	errno = 0;
-	*answer = rc == 0 ? json_load_callback(receive, &fd, 0, &why) : NULL;
-	if (rc < 0)
-		err_set(err, -rc, "%s: %s", path, err_name(-rc));
-	else if (!*answer && errno == EAGAIN)
-		rc = err_set(err, ETIMEDOUT, "%s: no answer within %d s", path, CLIENT_TIMEOUT_S);
-	else if (!*answer)
-		rc = err_set(err, EPROTO, "%s: no valid answer (not our user, or the daemon ended)",
-			     path);
+	line = line_of(request);
+	rc = line ? exchange(fd, path, line, answer, err) : err_set(err, ENOMEM, "no memory");
+	free(line);
 	close(fd);
+	return rc;
+}
+
+int client_ask(const struct client_options *options, const char *name, json_t **answer,
+	       struct err *err)
+{
+	json_t *request = json_pack("{s:s}", "command", name);
+	int rc = request ? client_request(options, request, answer, err)
+			 : err_set(err, ENOMEM, "no memory");
+
+	json_decref(request);
 	return rc;
 }

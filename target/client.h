@@ -41,4 +41,11 @@ int client_option(int option, struct client_options *options);
 int client_ask(const struct client_options *options, const char *name, json_t **answer,
 	       struct err *err);
 
+/* The same with a whole request, which stays the caller's. */
+int client_request(const struct client_options *options, const json_t *request, json_t **answer,
+		   struct err *err);
+
+/* The socket's path, found as above. */
+int client_socket(const struct client_options *options, char *out, size_t cap, struct err *err);
+
 #endif

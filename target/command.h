@@ -4,7 +4,9 @@
  * A command is a row of commands[] (commands.c): its name, one line for
  * `quintain --help`, its whole --help text, and what it does.  To add one: a
  * function in a file of its own, a row, and a section in docs/quintain.8 (a
- * test compares the manual page with the --help texts).
+ * test compares the manual page with the --help texts).  A command that has
+ * commands of its own (`quintain pool create`) names their table instead of a
+ * function; their names are "pool create" and so on, in the table of its file.
  *
  * Main thread.
  */
@@ -26,6 +28,7 @@ struct command {
 	const char *help;    /* "usage: ..." and the options */
 	/* argv[0] is the command's name; returns an enum exit_code. */
 	int (*run)(const struct command *command, int argc, char **argv);
+	const struct command *subcommands; /* ends with a NULL name; run is NULL then */
 };
 
 extern const struct command commands[]; /* ends with a NULL name */
@@ -52,5 +55,8 @@ int command_check(const struct command *command, int argc, char **argv);   /* ch
 int command_status(const struct command *command, int argc, char **argv);  /* status_command.c */
 int command_reload(const struct command *command, int argc, char **argv);  /* reload_command.c */
 int command_version(const struct command *command, int argc, char **argv); /* check.c */
+
+extern const struct command pool_commands[];   /* pool_command.c */
+extern const struct command volume_commands[]; /* volume_command.c */
 
 #endif

@@ -2,6 +2,7 @@
 #include "target/command.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -81,6 +82,16 @@ const struct command commands[] = {
 		.run = command_reload,
 	},
 	{
+		.name = "pool",
+		.summary = "make, look at, check and grow pools of volumes",
+		.subcommands = pool_commands,
+	},
+	{
+		.name = "volume",
+		.summary = "make, change, delete, import and export volumes",
+		.subcommands = volume_commands,
+	},
+	{
 		.name = "version",
 		.summary = "show the version",
 		.help = "usage: quintain version\n"
@@ -101,18 +112,26 @@ static void print_help(FILE *out)
 	fputs("\n\"quintain COMMAND --help\" tells more; so does quintain(8).\n", out);
 }
 
-static int unknown(const char *word)
+/* The last word of a name: "create" of "pool create". */
+static const char *last_word(const struct command *command)
+{
+	const char *space = strrchr(command->name, ' ');
+
+	return space ? space + 1 : command->name;
+}
+
+static int unknown(const struct command *table, const char *of, const char *word)
 {
 	const char *names[ARRAY_LEN(commands)], *near;
 	size_t n = 0;
 
-	for (const struct command *c = commands; c->name; c++)
-		names[n++] = c->name;
+	for (const struct command *c = table; c->name && n < ARRAY_LEN(names); c++)
+		names[n++] = last_word(c);
 	near = option_nearest(word, names, n);
-	fprintf(stderr, "quintain: there is no command %s", word);
+	fprintf(stderr, "quintain%s: there is no command %s", of, word);
 	if (near)
 		fprintf(stderr, "; did you mean \"%s\"?", near);
-	fputs("\n\"quintain --help\" lists them.\n", stderr);
+	fprintf(stderr, "\n\"quintain%s --help\" lists them.\n", of);
 	return COMMAND_USAGE;
 }
 
@@ -125,6 +144,44 @@ static int help_wanted(int argc, char **argv)
 	return 0;
 }
 
+static int command_run(const struct command *c, int argc, char **argv)
+{
+	if (!help_wanted(argc, argv))
+		return c->run(c, argc, argv);
+	fputs(c->help, stdout);
+	return COMMAND_OK;
+}
+
+static bool asks_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
+}
+
+static void print_subcommands(const struct command *parent, FILE *out)
+{
+	fprintf(out, "usage: quintain %s COMMAND [OPTION]...\n\n", parent->name);
+	for (const struct command *c = parent->subcommands; c->name; c++)
+		fprintf(out, "  %-10s %s\n", last_word(c), c->summary);
+	fprintf(out, "\n\"quintain %s COMMAND --help\" tells more; so does quintain(8).\n",
+		parent->name);
+}
+
+static int subcommand_main(const struct command *parent, int argc, char **argv)
+{
+	const char *word = argc > 1 ? argv[1] : NULL;
+	char of[32];
+
+	if (!word || asks_help(word)) {
+		print_subcommands(parent, word ? stdout : stderr);
+		return word ? COMMAND_OK : COMMAND_USAGE;
+	}
+	for (const struct command *c = parent->subcommands; c->name; c++)
+		if (strcmp(word, last_word(c)) == 0)
+			return command_run(c, argc - 1, argv + 1);
+	snprintf(of, sizeof(of), " %s", parent->name);
+	return unknown(parent->subcommands, of, word);
+}
+
 int command_main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : NULL;
@@ -133,21 +190,17 @@ int command_main(int argc, char **argv)
 		print_help(stderr);
 		return COMMAND_USAGE;
 	}
-	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+	if (asks_help(word)) {
 		print_help(stdout);
 		return COMMAND_OK;
 	}
 	if (strcmp(word, "--version") == 0)
 		word = "version";
-	for (const struct command *c = commands; c->name; c++) {
-		if (strcmp(word, c->name) != 0)
-			continue;
-		if (!help_wanted(argc - 1, argv + 1))
-			return c->run(c, argc - 1, argv + 1);
-		fputs(c->help, stdout);
-		return COMMAND_OK;
-	}
-	return unknown(word);
+	for (const struct command *c = commands; c->name; c++)
+		if (strcmp(word, c->name) == 0)
+			return c->subcommands ? subcommand_main(c, argc - 1, argv + 1)
+					      : command_run(c, argc - 1, argv + 1);
+	return unknown(commands, "", word);
 }
 
 static void complain(const struct command *command, const char *fmt, va_list ap)

@@ -16,8 +16,20 @@ says() { grep -qF -- "$1" "$dir/out" || { echo "does not say: $1"; cat "$dir/out
 
 commands() { quintain --help | sed -n 's/^  \([a-z-]*\)  .*/\1/p'; }
 
+# subcommands COMMAND: "create" of "pool create" and so on; none of most.
+subcommands() { quintain "$1" --help | sed -n 's/^  \([a-z-]*\)  .*/\1/p'; }
+
+# options COMMAND: those of its help, and of its subcommands'.
+options() {
+    local sub
+    {
+        quintain "$1" --help
+        for sub in $(subcommands "$1"); do quintain "$1" "$sub" --help; done
+    } | grep -oE '^ +(-[a-z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u
+}
+
 test_help_lists_every_command() {
-    [ "$(commands | tr '\n' ' ')" = "serve check status reload version " ]
+    [ "$(commands | tr '\n' ' ')" = "serve check status reload pool volume version " ]
     local command
     for command in $(commands); do
         quintain "$command" --help | head -1 | has "^usage: quintain $command"
@@ -25,10 +37,14 @@ test_help_lists_every_command() {
 }
 
 test_help_and_manual_page_name_the_same() {
-    local command option
+    local command option sub
     for command in $(commands); do
         grep -qx "\.SS $command" "$page"
-        for option in $(quintain "$command" --help | grep -oE '^ +(-[a-z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+        for sub in $(subcommands "$command"); do
+            quintain "$command" "$sub" --help | head -1 | has "^usage: quintain $command $sub"
+            grep -qE "^\.(BR?|RB|BI) .*$command $sub" "$page" || { echo "$command $sub is not in the manual page"; return 1; }
+        done
+        for option in $(options "$command"); do
             [ "$option" = --help ] || sed -n "/^\.SS $command\$/,/^\.S[SH]/p" "$page" | sed 's/\\-/-/g' |
                 has -- "$option" || { echo "$command $option is not in the manual page"; return 1; }
         done
