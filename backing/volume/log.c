@@ -128,6 +128,7 @@ int log_start(struct pool *pool, const struct vf_place *next, uint32_t before, u
 	log->seq = log->durable = le64_get(&next->seq) - 1;
 	log->prev = next->prev;
 	log->segno = before;
+	log->off = le32_get(&next->off);
 	log->successor = successor;
 	log_segment_open(log, after);
 	log->newest_marker = true;

@@ -198,6 +198,9 @@ static enum outcome attempt(struct log *log)
 	if (!list_empty(&log->laid)) {
 		struct vf_place end = group_of(log->laid.next)->end;
 
+		/* A pool that has no log yet is not made. */
+		if (le32_get(&end.segno) == 0)
+			return NEVER;
 		if (bump(log, &end) != 0)
 			return AGAIN;
 		/* What has no segment to go to has no place at all. */
