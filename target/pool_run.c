@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "target/clock.h"
@@ -82,8 +83,10 @@ static int update_pool(struct pool_job *job)
 /* For as long as it takes: the daemon does not wait for jobs that hang. */
 static void close_pool(struct pool_job *job)
 {
+	struct timespec pause = { .tv_nsec = 10000000 };
+
 	while (!bk_pool_stop(job->pool, UINT_MAX))
-		;
+		nanosleep(&pause, NULL);
 	bk_pool_close(job->pool);
 }
 
