@@ -21,6 +21,8 @@
  * is read from it. */
 struct client {
 	struct list link;
+	struct control *control;
+	struct control_reply *reply; /* its answer comes later; or NULL */
 	int fd;
 	bool eof;	  /* it will send no more */
 	uint64_t last_ms; /* when a byte last moved */
@@ -28,6 +30,11 @@ struct client {
 	size_t line_len;
 	char *out; /* the answer, or NULL */
 	size_t out_len, out_pos;
+};
+
+/* Outlives its client. */
+struct control_reply {
+	struct client *client; /* NULL: gone */
 };
 
 struct control {
@@ -50,6 +57,8 @@ static int watch(struct control *control, int op, int fd, uint32_t events, void 
 static void client_drop(struct control *control, struct client *client)
 {
 	list_del(&client->link);
+	if (client->reply)
+		client->reply->client = NULL;
 	close(client->fd);
 	free(client->out);
 	free(client);
@@ -77,6 +86,7 @@ static void client_accept(struct control *control)
 		close(fd);
 		return;
 	}
+	client->control = control;
 	client->fd = fd;
 	client->last_ms = clock_ms();
 	list_add_tail(&control->clients, &client->link);
@@ -114,9 +124,27 @@ static int unknown_command(const struct control *control, const char *name, stru
 		       near ? near : "");
 }
 
-static int request_run(struct control *control, const char *line, size_t len, json_t *answer,
+static int begin(const struct control_command *command, struct client *client,
+		 const json_t *request, struct err *err)
+{
+	int rc;
+
+	client->reply = calloc(1, sizeof(*client->reply));
+	if (!client->reply)
+		return err_set(err, ENOMEM, "no memory");
+	client->reply->client = client;
+	rc = command->begin(client->control->owner, request, client->reply, err);
+	if (rc < 0) {
+		free(client->reply);
+		client->reply = NULL;
+	}
+	return rc;
+}
+
+static int request_run(struct client *client, const char *line, size_t len, json_t *answer,
 		       struct err *err)
 {
+	const struct control *control = client->control;
 	json_error_t why;
 	json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, &why);
 	const char *name = json_string_value(json_object_get(request, "command"));
@@ -131,27 +159,28 @@ static int request_run(struct control *control, const char *line, size_t len, js
 
 		while (c->name && strcmp(c->name, name) != 0)
 			c++;
-		rc = c->name ? c->run(control->owner, request, answer, err)
-			     : unknown_command(control, name, err);
+		if (!c->name)
+			rc = unknown_command(control, name, err);
+		else if (c->begin)
+			rc = begin(c, client, request, err);
+		else
+			rc = c->run(control->owner, request, answer, err);
 	}
 	json_decref(request);
 	return rc;
 }
 
-/* The answer to a line, with its newline; NULL without memory. */
-static char *answer_make(struct control *control, const char *line, size_t len)
+/* The answer as a line; NULL without memory. */
+static char *answer_text(json_t *members, int rc, const struct err *err)
 {
 	json_t *answer = json_object();
-	struct err err = { "" };
 	char *text, *whole = NULL;
-	int rc;
 
-	json_object_set_new(answer, "ok", json_true());
-	rc = request_run(control, line, len, answer, &err);
-	if (rc < 0) {
-		json_object_set_new(answer, "ok", json_false());
-		json_object_set_new(answer, "error", control_text(err.text));
-	}
+	json_object_set_new(answer, "ok", json_boolean(rc >= 0));
+	if (members)
+		json_object_update(answer, members);
+	if (rc < 0)
+		json_object_set_new(answer, "error", control_text(err->text));
 	text = json_dumps(answer, JSON_COMPACT | JSON_PRESERVE_ORDER);
 	json_decref(answer);
 	if (text && asprintf(&whole, "%s\n", text) < 0)
@@ -162,18 +191,45 @@ static char *answer_make(struct control *control, const char *line, size_t len)
 
 /* ---- bytes ---- */
 
-/* False: drop the client. */
-static bool client_answer(struct control *control, struct client *client, size_t line_len)
+/* Sends text, which is the client's from now on.  False: drop the client. */
+static bool client_send(struct client *client, char *text)
 {
-	client->out = answer_make(control, client->line, line_len);
+	client->out = text;
 	if (!client->out)
 		return false;
 	client->out_len = strlen(client->out);
 	client->out_pos = 0;
+	client->last_ms = clock_ms();
+	return watch(client->control, EPOLL_CTL_MOD, client->fd, EPOLLOUT, client) == 0;
+}
+
+/* False: drop the client. */
+static bool client_answer(struct control *control, struct client *client, size_t line_len)
+{
+	json_t *members = json_object();
+	struct err err = { "" };
+	int rc = request_run(client, client->line, line_len, members, &err);
+	char *text = client->reply ? NULL : answer_text(members, rc, &err);
+
+	json_decref(members);
 	client->line_len -= line_len;
 	memmove(client->line, client->line + line_len, client->line_len);
-	client->last_ms = clock_ms();
-	return watch(control, EPOLL_CTL_MOD, client->fd, EPOLLOUT, client) == 0;
+	/* Until then only its end is heard of. */
+	if (client->reply)
+		return watch(control, EPOLL_CTL_MOD, client->fd, 0, client) == 0;
+	return client_send(client, text);
+}
+
+void control_reply_end(struct control_reply *reply, json_t *answer, int rc, const struct err *err)
+{
+	struct client *client = reply->client;
+
+	free(reply);
+	if (!client)
+		return;
+	client->reply = NULL;
+	if (!client_send(client, answer_text(answer, rc, err)))
+		client_drop(client->control, client);
 }
 
 /* Answers the first whole line, if there is one. */
@@ -220,7 +276,12 @@ static bool client_write(struct control *control, struct client *client)
 
 static void client_event(struct control *control, struct client *client)
 {
-	bool stays = client->out ? client_write(control, client) : client_read(control, client);
+	bool stays = false; /* it hung up while its answer was awaited */
+
+	if (client->out)
+		stays = client_write(control, client);
+	else if (!client->reply)
+		stays = client_read(control, client);
 
 	if (!stays)
 		client_drop(control, client);
@@ -302,7 +363,7 @@ void control_run(struct control *control)
 	list_for_each_safe(link, &control->clients) {
 		struct client *client = container_of(link, struct client, link);
 
-		if (now - client->last_ms > CONTROL_IDLE_MS)
+		if (!client->reply && now - client->last_ms > CONTROL_IDLE_MS)
 			client_drop(control, client);
 	}
 }

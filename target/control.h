@@ -24,15 +24,26 @@
 #define CONTROL_LINE_MAX    4096  /* bytes of a request with its newline */
 #define CONTROL_IDLE_MS	    10000 /* without a byte either way, then dropped */
 
+struct control_reply;
+
 /*
  * A command.  run gets the whole request and adds members to answer; 0, or
  * -errno with a text, which becomes {"ok": false, "error": TEXT} with whatever
  * members there are.
+ *
+ * What takes time has begin instead: 0, and control_reply_end() comes later, on
+ * the control thread; or -errno with a text, and reply is not touched any more.
  */
 struct control_command {
 	const char *name;
 	int (*run)(void *owner, const json_t *request, json_t *answer, struct err *err);
+	int (*begin)(void *owner, const json_t *request, struct control_reply *reply,
+		     struct err *err);
 };
+
+/* Answers with the members of answer, which stays the caller's (NULL: none); rc
+ * and err as of run.  The client may be gone, and the control too. */
+void control_reply_end(struct control_reply *reply, json_t *answer, int rc, const struct err *err);
 
 /* A JSON string of any text; NULL gives null.  Bytes that are no UTF-8 become '?'. */
 json_t *control_text(const char *text);

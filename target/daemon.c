@@ -140,8 +140,17 @@ static int run_version(void *owner, const json_t *request, json_t *answer, struc
 }
 
 const struct control_command daemon_commands[] = {
-	{ "status", run_status },
-	{ "reload", run_reload },
-	{ "version", run_version },
-	{ NULL, NULL },
+	{ .name = "status", .run = run_status },
+	{ .name = "reload", .run = run_reload },
+	{ .name = "version", .run = run_version },
+	{ .name = "pool-status", .run = daemon_pool_status },
+	{ .name = "pool-info", .begin = daemon_pool_begin },
+	{ .name = "pool-grow", .begin = daemon_pool_begin },
+	{ .name = "volume-list", .begin = daemon_pool_begin },
+	{ .name = "volume-info", .begin = daemon_pool_begin },
+	{ .name = "volume-create", .begin = daemon_pool_begin },
+	{ .name = "volume-set", .begin = daemon_pool_begin },
+	{ .name = "volume-grow", .begin = daemon_pool_begin },
+	{ .name = "volume-delete", .begin = daemon_pool_begin },
+	{ .name = NULL },
 };

@@ -45,6 +45,11 @@ void daemon_summary(const struct daemon *daemon, char *out, size_t cap);
 /* The rows of the control socket; their owner is a struct daemon (daemon_control.c). */
 extern const struct control_command daemon_commands[];
 
+/* Operations on pools (pool_ops.h), and the list of them (pool_control.c). */
+int daemon_pool_begin(void *daemon, const json_t *request, struct control_reply *reply,
+		      struct err *err);
+int daemon_pool_status(void *daemon, const json_t *request, json_t *answer, struct err *err);
+
 /* All that `quintain status` shows, added to answer (status.c). */
 void daemon_status(struct daemon *daemon, json_t *answer);
 

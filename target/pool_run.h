@@ -27,6 +27,7 @@ struct pool_run {
 	struct bk_pool *pool; /* started; NULL: not open */
 	uint64_t memory;      /* bytes: what the open pool was given */
 	struct pool_job *job;
+	unsigned int ncalls; /* of operators (pool_control.c): not closed meanwhile */
 	unsigned int nusers; /* jobs of LUNs that may look at pool */
 	uint64_t retry_at_ms;
 	char problem[ERR_TEXT_MAX]; /* why it is not open; "" when it is */

@@ -127,4 +127,64 @@ test_pool_check_finds_what_was_changed() {
     [ ! -e "$dir/copy" ]
 }
 
+# ---- while a daemon has it ----
+
+served() {
+    {
+        printf 'pool tank {\n\tpath "%s/tank"\n\tsize 64M\n\tcache-memory 32M\n}\n' "$dir"
+        printf 'target %s {\n\tauth-group no-authentication\n\tportal-group pg\n' "$iqn"
+        printf '\tlun 0 { volume tank/disk size 8M }\n%s\n}\n' "${1:-}"
+    } | conf
+    start
+    within 10 lun_is_ready
+}
+
+lun_is_ready() { [ "$(status | jq -r '.luns[0].state')" = ready ]; }
+
+pool_size() { q pool status tank -c "$dir/conf" --json | jq '.pools[0].size_bytes'; }
+
+test_pool_of_a_daemon_is_asked_for_and_grown() {
+    served
+    [ "$(q pool status -c "$dir/conf" --json | jq -r '.pools[0].daemon')" = true ]
+    [ "$(pool_size)" = 67108864 ]
+    q pool grow tank 128M -c "$dir/conf"
+    [ "$(pool_size)" = 134217728 ]
+    q pool status "$dir/tank" -c "$dir/conf" | has 'served'
+    io 0 'write -P 7 0 64k' 'read -P 7 0 64k'
+    stop
+    [ "$(q pool status tank -c "$dir/conf" --json | jq -r '.pools[0].daemon')" = false ]
+    q pool check tank -c "$dir/conf" | has ': 0 faults'
+}
+
+test_volumes_of_a_daemon_are_made_changed_and_deleted() {
+    served
+    q volume create tank/more --size 10M -c "$dir/conf"
+    q volume grow tank/more 20M -c "$dir/conf"
+    q volume set tank/more --compression gzip -c "$dir/conf"
+    [ "$(q volume info tank/more --json -c "$dir/conf" | jq -r '"\(.size_bytes) \(.compression)"')" = "20971520 gzip-6" ]
+    [ "$(q volume list tank --json -c "$dir/conf" | jq -r '[.volumes[].name] | join(" ")')" = "disk more" ]
+    q volume delete tank/more -c "$dir/conf"
+    refused 'no volume' q volume info tank/more -c "$dir/conf"
+    stop
+}
+
+test_volumes_that_are_luns_are_as_the_configuration_says() {
+    served
+    refused 'take it out there' q volume delete tank/disk -c "$dir/conf"
+    refused 'raise its size there' q volume grow "$dir/tank/disk" 16M --socket "$dir/state/control.sock"
+    refused 'change it there' q volume set tank/disk --compression lzjb -c "$dir/conf"
+    stop
+    refused 'take it out there' q volume delete tank/disk -c "$dir/conf"
+}
+
+test_pool_of_a_daemon_is_not_checked_or_copied() {
+    served
+    refused 'served by the daemon' q pool check tank -c "$dir/conf"
+    refused 'served by the daemon' q volume export tank/disk "$dir/copy" -c "$dir/conf"
+    [ ! -e "$dir/copy" ]
+    # Nor by one who does not know of it.
+    refused 'is in use' q volume create "$dir/tank/x" --size 1M --socket "$dir/none.sock"
+    stop
+}
+
 run_tests
