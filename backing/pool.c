@@ -117,7 +117,8 @@ int bk_pool_open(const char *name, const struct pool_settings *settings, struct 
 		err_set(err, ENOMEM, "no memory");
 		goto fail;
 	}
-	rc = stat(settings->path, &st) != 0 && errno == ENOENT ? pool_file_create(settings, err) : 0;
+	rc = stat(settings->path, &st) != 0 && errno == ENOENT ? pool_file_create(settings, err)
+							       : 0;
 	if (rc)
 		goto fail;
 	rc = pool_file_open(settings->path, false, &pool->fd, err);

@@ -32,8 +32,8 @@ struct checkpointer {
 	uint64_t window_left; /* bytes to be replayed, when the last one had ended */
 	uint64_t user_bytes;  /* counters.user_bytes when the last one was begun by itself */
 	bool running, background, wanted, stopping;
-	bool naming;	   /* the superblock is changed */
-	uint64_t failures; /* log_failures() when the one that runs began */
+	bool naming;		    /* the superblock is changed */
+	uint64_t failures;	    /* log_failures() when the one that runs began */
 	struct fiber_queue changed; /* one has ended */
 	/* Since the root that was written last; those that are born are pinned. */
 	struct page_change *changes;

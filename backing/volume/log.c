@@ -67,8 +67,8 @@ static bool log_alloc(struct log *log)
 	log->places = calloc(PLACES_MAX, sizeof(*log->places));
 	log->records = slab_create(sizeof(struct record), CUT_MAX * log->items_max);
 	return log->groups && log->headers && log->windows && log->places && log->records &&
-	       buddy_open(&log->memory, len, 12) &&
-	       buddy_open(&log->own_memory, segment_len, 12) && log_segments_open(log) == 0;
+	       buddy_open(&log->memory, len, 12) && buddy_open(&log->own_memory, segment_len, 12) &&
+	       log_segments_open(log) == 0;
 }
 
 int log_open(struct pool *pool, struct err *err)
@@ -307,7 +307,8 @@ bool log_idle(const struct pool *pool)
 	const struct log *log = pool->log;
 
 	return !log->started || pool->read_only ||
-	       (!log->doubt && nothing_under_way(log) && log->durable == log->seq && log->newest_marker);
+	       (!log->doubt && nothing_under_way(log) && log->durable == log->seq &&
+		log->newest_marker);
 }
 
 void log_tick(struct pool *pool)

@@ -47,8 +47,11 @@ static void mark_add(struct log *log, const struct log_mark *mark, uint32_t nblo
 
 void log_mark(struct log *log, uint64_t seq, uint32_t nblocks)
 {
-	struct log_mark mark = { .seq = seq, .bytes = log->bytes, .segno = log->segno,
-				 .off = log->off, .prev = log->prev };
+	struct log_mark mark = { .seq = seq,
+				 .bytes = log->bytes,
+				 .segno = log->segno,
+				 .off = log->off,
+				 .prev = log->prev };
 
 	mark_add(log, &mark, nblocks);
 }
@@ -83,8 +86,9 @@ void log_place(const struct pool *pool, uint64_t seq, struct vf_place *out)
 {
 	const struct log *log = pool->log;
 	const struct log_mark *mark = mark_of(log, seq);
-	struct log_mark next = { .seq = log->seq + 1, .segno = log->segno, .off = log->off,
-				 .prev = log->prev };
+	struct log_mark next = {
+		.seq = log->seq + 1, .segno = log->segno, .off = log->off, .prev = log->prev
+	};
 
 	if (!mark)
 		mark = &next;
@@ -114,9 +118,11 @@ void log_forget(struct pool *pool, uint64_t seq)
 void log_replayed(struct pool *pool, const struct vf_place *place, uint32_t blocks)
 {
 	struct log *log = pool->log;
-	struct log_mark mark = { .seq = le64_get(&place->seq), .bytes = log->bytes,
+	struct log_mark mark = { .seq = le64_get(&place->seq),
+				 .bytes = log->bytes,
 				 .segno = le32_get(&place->segno),
-				 .off = le32_get(&place->off), .prev = place->prev };
+				 .off = le32_get(&place->off),
+				 .prev = place->prev };
 
 	assert(pool->recovering);
 	log->seq = log->durable = mark.seq;

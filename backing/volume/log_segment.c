@@ -100,8 +100,7 @@ static void footer_write(struct log *log)
 	footer->iov = (struct iovec){ footer->buf, (size_t)nblocks * VF_BLOCK };
 	footer->io = (struct vdev_io){
 		.op = VDEV_WRITE,
-		.off = (uint64_t)log->segno * pool->geometry.segment_len +
-		       (uint64_t)off * VF_BLOCK,
+		.off = (uint64_t)log->segno * pool->geometry.segment_len + (uint64_t)off * VF_BLOCK,
 		.len = footer->iov.iov_len,
 		.iov = &footer->iov,
 		.iovcnt = 1,

@@ -1,6 +1,5 @@
 #include "backing/volume/pool.h"
 
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -388,8 +387,7 @@ void pool_resume(struct pool *pool, struct venv *env)
 /* When pool_tick() is wanted next: soon while something is under way. */
 static void set_tick(struct pool *pool, uint64_t now_ns)
 {
-	bool idle = stage_empty(pool) && fiber_count(pool->fibers) == 0 &&
-		    log_idle(pool);
+	bool idle = stage_empty(pool) && fiber_count(pool->fibers) == 0 && log_idle(pool);
 	uint64_t at_ns = now_ns + (idle ? TICK_IDLE_NS : TICK_NS);
 
 	if (pool->tick_ns > now_ns && pool->tick_ns <= at_ns)

@@ -24,7 +24,7 @@ struct segments {
 	uint64_t *free_map;	/* a bit for each reusable segment */
 	uint64_t *backed;	/* and for each that the host has given space for */
 	uint64_t nfree, nready; /* reusable; of these, backed */
-	uint64_t ntaken; /* SEGMENT_FOR_WRITES, so far */
+	uint64_t ntaken;	/* SEGMENT_FOR_WRITES, so far */
 	uint64_t nbacked;
 	uint64_t hint; /* no bit is set in words before it */
 	uint64_t live_units, map_units;

@@ -55,10 +55,10 @@ struct stage {
 	uint64_t drained;      /* bytes, since drained_ns */
 	uint64_t drained_ns;
 	bool running;
-	bool squeezing;	      /* squeeze_fiber() runs */
-	uint64_t squeezed_ns;	 /* when one ended; 0: none did */
-	uint64_t squeezed_seq;	 /* and what had been laid out then */
-	uint64_t short_ns;    /* since when the one whose turn it is has no credit */
+	bool squeezing;	       /* squeeze_fiber() runs */
+	uint64_t squeezed_ns;  /* when one ended; 0: none did */
+	uint64_t squeezed_seq; /* and what had been laid out then */
+	uint64_t short_ns;     /* since when the one whose turn it is has no credit */
 };
 
 /* Admits what waits, as far as possible. */
@@ -186,14 +186,14 @@ struct log_footer {
 struct log {
 	struct pool *pool;
 	bool started;
-	bool wanted;		 /* log_run() is, by log_run_wanted() */
-	bool failed;		 /* fenced, and everybody knows */
-	bool doubt;		 /* a write or flush failed: log_restart.c */
+	bool wanted; /* log_run() is, by log_run_wanted() */
+	bool failed; /* fenced, and everybody knows */
+	bool doubt;  /* a write or flush failed: log_restart.c */
 	bool restarting;
-	uint64_t failures, told; /* of writes and flushes so far; that waiters know of */
+	uint64_t failures, told;    /* of writes and flushes so far; that waiters know of */
 	struct fiber_queue restart; /* what is in flight came back, or a tick */
-	uint8_t *read_buf;	 /* log_restart.c */
-	const char *why;	 /* of the last */
+	uint8_t *read_buf;	    /* log_restart.c */
+	const char *why;	    /* of the last */
 
 	/* groups */
 	struct group *groups;
@@ -221,11 +221,11 @@ struct log {
 	uint32_t segno, off, successor, nblocks;
 	uint64_t life, first_seq;
 	uint32_t before, before_off; /* where the segment before was left */
-	uint64_t newest_placed;      /* seq of the newest group with a place */
+	uint64_t newest_placed;	     /* seq of the newest group with a place */
 	struct vf_hash prev;
-	bool header_due; /* the segment's header goes with the next group */
-	bool borrowed;	 /* the segment was taken where users might not have */
-	uint32_t spare;	 /* a segment taken for users in its stead; 0: none */
+	bool header_due;		/* the segment's header goes with the next group */
+	bool borrowed;			/* the segment was taken where users might not have */
+	uint32_t spare;			/* a segment taken for users in its stead; 0: none */
 	uint32_t again[GROUPS_MAX + 1]; /* segments to be written once more, last first */
 	uint32_t nagain;
 	struct log_footer footers[FOOTERS_MAX];

@@ -23,9 +23,9 @@ struct volumes {
 	struct list pending, gone;
 	struct list buckets[NBUCKETS]; /* by id */
 	struct tree tree;
-	uint32_t next_id;  /* for the next one that is made */
-	uint32_t laid_out; /* the next after the highest that was laid out */
-	uint32_t in_table; /* laid_out when the table was written last, or as loaded */
+	uint32_t next_id;	  /* for the next one that is made */
+	uint32_t laid_out;	  /* the next after the highest that was laid out */
+	uint32_t in_table;	  /* laid_out when the table was written last, or as loaded */
 	struct vf_volume *record; /* being written by a checkpoint */
 };
 

@@ -27,9 +27,9 @@ struct volume {
 	bool wide; /* checksum sha256: long entries */
 	uint64_t created_s;
 	bool deleting;
-	bool leaving; /* is about to be: nobody may begin to use it */
-	uint32_t users;	    /* while there are any its struct stays */
-	struct volop *op;   /* volume_control.c: its VOLOP under way */
+	bool leaving;	  /* is about to be: nobody may begin to use it */
+	uint32_t users;	  /* while there are any its struct stays */
+	struct volop *op; /* volume_control.c: its VOLOP under way */
 	struct tree head;
 	uint64_t mapped; /* sectors */
 	struct volume_range ranges[VF_RANGES_MAX];

@@ -53,8 +53,7 @@ enum sense_key {
 	X(UA_CAPACITY_CHANGED, UNIT_ATTENTION, 0x2a, 0x09, "CAPACITY DATA HAS CHANGED")            \
 	X(UA_COMMANDS_CLEARED, UNIT_ATTENTION, 0x2f, 0x00,                                         \
 	  "COMMANDS CLEARED BY ANOTHER INITIATOR")                                                 \
-	X(UA_THRESHOLD, UNIT_ATTENTION, 0x38, 0x07,                                                \
-	  "THIN PROVISIONING SOFT THRESHOLD REACHED")                                              \
+	X(UA_THRESHOLD, UNIT_ATTENTION, 0x38, 0x07, "THIN PROVISIONING SOFT THRESHOLD REACHED")    \
 	X(UA_INQUIRY_CHANGED, UNIT_ATTENTION, 0x3f, 0x03, "INQUIRY DATA HAS CHANGED")              \
 	X(UA_LUNS_CHANGED, UNIT_ATTENTION, 0x3f, 0x0e, "REPORTED LUNS DATA HAS CHANGED")           \
 	X(WRITE_PROTECTED, DATA_PROTECT, 0x27, 0x00, "WRITE PROTECTED")                            \

@@ -12,7 +12,7 @@ struct device {
 	const struct venv_ops *ops;
 	struct venv_ops failing;
 	uint64_t bad_off, bad_len; /* transfers that touch this fail with EIO */
-	bool host_full; /* VDEV_ALLOCATE fails with ENOSPC */
+	bool host_full;		   /* VDEV_ALLOCATE fails with ENOSPC */
 	unsigned int nwrites, nflushes, nallocations, npunches;
 };
 

@@ -13,8 +13,9 @@ static _Alignas(4096) uint8_t data[DATA_MAX], expected[DATA_MAX];
 
 int bed_pool_open(struct bed *bed)
 {
-	const struct pool_open_args args = {
-		.name = "bed", .cache_memory = POOL_MEMORY_MIN, .quiet = true };
+	const struct pool_open_args args = { .name = "bed",
+					     .cache_memory = POOL_MEMORY_MIN,
+					     .quiet = true };
 	int rc = pool_open(bed->device.env, &args, &bed->pool, &bed->err);
 
 	if (rc)

@@ -249,10 +249,9 @@ static void pool_grows(void)
 
 static void pool_read_only_takes_no_writes(void)
 {
-	struct pool_open_args args = { .name = "bed",
-				       .cache_memory = POOL_MEMORY_MIN,
-				       .quiet = true,
-				       .read_only = true };
+	struct pool_open_args args = {
+		.name = "bed", .cache_memory = POOL_MEMORY_MIN, .quiet = true, .read_only = true
+	};
 	struct volume_settings settings = bed_settings(MIB);
 	struct volume *volume;
 
@@ -311,8 +310,8 @@ static void pool_full_is_left_by_trims(void)
 	bed_open(&bed, BED_LEN);
 	volume = bed_volume(&bed, "v", 256 * MIB);
 	end = fill_up(volume);
-	CU_ASSERT_EQUAL(
-		bed_request(&bed, volume, VREQ_TRIM, 0, 0, end / 4096 * 2048 + 2048, NULL), 0);
+	CU_ASSERT_EQUAL(bed_request(&bed, volume, VREQ_TRIM, 0, 0, end / 4096 * 2048 + 2048, NULL),
+			0);
 	for (int i = 0; i < 100 && err == ENOSPC; i++) {
 		err = bed_write(&bed, volume, 0, 128, 99);
 		bed.device.env->ops->wait(bed.device.env);
