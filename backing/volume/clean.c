@@ -12,11 +12,12 @@
 #include "backing/volume/segment.h"
 #include "backing/volume/stage.h"
 
-#define VICTIMS_MAX 64
-#define SCAN_SLICE  65536u /* segments looked at before others run */
-#define UNITS_GAIN  0.03   /* less dead than that is not worth a copy */
-#define MAP_USED    0.5	   /* segments of map pages only below */
-#define RETRY_NS    1000000000ull
+#define VICTIMS_MAX  64
+#define SCAN_SLICE   65536u	 /* segments looked at before others run */
+#define UNITS_GAIN   0.03	 /* less dead than that is not worth a copy */
+#define MAP_USED     0.5	 /* segments of map pages only below */
+#define RETRY_MIN_NS 20000000ull /* after a round without gain; then twice that */
+#define RETRY_MAX_NS 1000000000ull
 
 struct victim {
 	uint32_t segno;
@@ -35,7 +36,8 @@ struct cleaner {
 	bool running, stopping;
 	bool gains;	     /* the last round made segments free, or none was tried */
 	bool failed;	     /* it could not be finished */
-	uint64_t retry_ns;   /* after a round without gain */
+	uint64_t retry_ns;   /* not before: after a round without gain */
+	uint64_t pause_ns;   /* how long that was */
 	uint64_t allowed_to; /* counters.user_bytes: users may go on until there */
 	struct fiber_queue stopped;
 };
@@ -274,7 +276,12 @@ static void clean(void *arg)
 			break;
 		stage_retry(pool);
 	}
-	cleaner->retry_ns = pool->env->ops->now_ns(pool->env) + RETRY_NS;
+	cleaner->pause_ns *= 2;
+	if (cleaner->gains || cleaner->pause_ns < RETRY_MIN_NS)
+		cleaner->pause_ns = RETRY_MIN_NS;
+	if (cleaner->pause_ns > RETRY_MAX_NS)
+		cleaner->pause_ns = RETRY_MAX_NS;
+	cleaner->retry_ns = pool->env->ops->now_ns(pool->env) + cleaner->pause_ns;
 	cleaner->running = false;
 	fiber_queue_wake_all(&cleaner->stopped);
 	stage_retry(pool);
