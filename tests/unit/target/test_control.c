@@ -47,11 +47,24 @@ static int run_fails(void *owner, const json_t *request, json_t *answer, struct 
 	return err_set(err, EINVAL, "because of \xff");
 }
 
+static struct control_reply *later; /* of the last request for it */
+
+static int begin_later(void *owner, const json_t *request, struct control_reply *reply,
+		       struct err *err)
+{
+	(void)owner;
+	(void)request;
+	(void)err;
+	later = reply;
+	return 0;
+}
+
 static const struct control_command commands[] = {
-	{ "echo", run_echo },
-	{ "large", run_large },
-	{ "fails", run_fails },
-	{ NULL, NULL },
+	{ .name = "echo", .run = run_echo },
+	{ .name = "large", .run = run_large },
+	{ .name = "fails", .run = run_fails },
+	{ .name = "later", .begin = begin_later },
+	{ .name = NULL },
 };
 
 static char path[PATH_MAX];
@@ -130,6 +143,48 @@ static void failed_command_says_why(void)
 	CU_ASSERT_STRING_EQUAL(answer(control, "{\"command\":\"fails\"}\n"),
 			       "{\"ok\":false,\"error\":\"because of ?\"}\n");
 	control_close(control);
+}
+
+static void later_answer_comes_when_it_is_ready(void)
+{
+	static const char wanted[] = "{\"ok\":false,\"error\":\"too late\"}\n";
+	struct control *control = opened("later");
+	struct err err = { "too late" };
+	char line[128] = "";
+	int fd = connected();
+
+	CU_ASSERT_EQUAL(send(fd, "{\"command\":\"later\"}\n", 20, MSG_NOSIGNAL), 20);
+	CU_ASSERT_EQUAL(shutdown(fd, SHUT_WR), 0);
+	for (int i = 0; i < 100 && !later; i++)
+		control_run(control);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(later);
+	CU_ASSERT_STRING_EQUAL(answer(control, "{\"command\":\"echo\",\"word\":1}\n"),
+			       "{\"ok\":true,\"echo\":1}\n"); /* others are served meanwhile */
+	control_reply_end(later, NULL, -ETIMEDOUT, &err);
+	later = NULL;
+	served(control, fd);
+	CU_ASSERT_EQUAL(recv(fd, line, sizeof(line) - 1, MSG_DONTWAIT),
+			(ssize_t)sizeof(wanted) - 1);
+	CU_ASSERT_STRING_EQUAL(line, wanted);
+	close(fd);
+	control_close(control);
+}
+
+static void later_answer_may_come_after_the_client(void)
+{
+	struct control *control = opened("gone");
+	int fd = connected();
+
+	CU_ASSERT_EQUAL(send(fd, "{\"command\":\"later\"}\n", 20, MSG_NOSIGNAL), 20);
+	for (int i = 0; i < 100 && !later; i++)
+		control_run(control);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(later);
+	close(fd);
+	for (int i = 0; i < 10; i++)
+		control_run(control);
+	control_close(control);
+	control_reply_end(later, NULL, 0, NULL);
+	later = NULL;
 }
 
 static void overlong_line_is_hung_up_on(void)
@@ -234,6 +289,8 @@ static const struct test tests[] = {
 	TEST(command_is_answered_in_one_line),
 	TEST(bad_requests_are_answered_with_an_error),
 	TEST(failed_command_says_why),
+	TEST(later_answer_comes_when_it_is_ready),
+	TEST(later_answer_may_come_after_the_client),
 	TEST(overlong_line_is_hung_up_on),
 	TEST(client_that_does_not_read_holds_up_nobody),
 	TEST(clients_above_the_limit_wait_for_one_to_leave),
