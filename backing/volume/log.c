@@ -1,9 +1,10 @@
-#include "backing/volume/staging.h"
+#include "backing/volume/log.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "backing/volume/segment.h"
+#include "backing/volume/staging.h"
 #include "base/slab.h"
 
 /* Of the pool's memory, for groups under way. */

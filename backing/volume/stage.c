@@ -1,4 +1,4 @@
-#include "backing/volume/staging.h"
+#include "backing/volume/stage.h"
 
 #include <stdlib.h>
 
@@ -6,6 +6,7 @@
 #include "backing/volume/credit.h"
 #include "backing/volume/merge.h"
 #include "backing/volume/region.h"
+#include "backing/volume/staging.h"
 #include "backing/volume/volumes.h"
 #include "base/slab.h"
 
