@@ -133,7 +133,7 @@ served() {
     {
         printf 'pool tank {\n\tpath "%s/tank"\n\tsize 64M\n\tcache-memory 32M\n}\n' "$dir"
         printf 'target %s {\n\tauth-group no-authentication\n\tportal-group pg\n' "$iqn"
-        printf '\tlun 0 { volume tank/disk size 8M }\n%s\n}\n' "${1:-}"
+        printf '\tlun 0 { volume tank/disk size 8M }\n}\n'
     } | conf
     start
     within 10 lun_is_ready

@@ -113,14 +113,17 @@ test_volume_keeps_its_identity() {
     stop
 }
 
+size_is() { [ "$(size_of "$1")" = "$2" ]; }
+pool_file_is() { [ "$(stat -c %s "$dir/tank")" = "$1" ]; }
+
 test_raised_sizes_grow_by_reload() {
     three_volumes 'size 64M cache-memory 32M'
     start
     fill
     sed -i 's/plain size 32M/plain size 48M/; s/size 64M/size 128M/' "$dir/conf"
     quintain reload -c "$dir/conf"
-    within 5 eval '[ "$(size_of 0)" = 50331648 ]'
-    within 5 eval '[ "$(stat -c %s "$dir/tank")" = 134217728 ]'
+    within 5 size_is 0 50331648
+    within 5 pool_file_is 134217728
     io 0 'write -P 0x99 40M 1M' 'read -P 0x99 40M 1M'
     holds
     stop

@@ -43,7 +43,8 @@ struct wrong {
 	uint64_t value;
 };
 /* clang-format off */
-#define WRONG(type, field, value) { #field, offsetof(type, field), sizeof(((type *)0)->field), value }
+#define WRONG(type, field, value) \
+	{ #field, offsetof(type, field), sizeof(((type *)0)->field), value }
 #define WRONG_AT(base, type, field, value) \
 	{ #field, (base) + offsetof(type, field), sizeof(((type *)0)->field), value }
 /* clang-format on */
