@@ -25,13 +25,9 @@ static void volume_is_created_once(void)
 
 static void volume_name_is_judged(void)
 {
-	static const char *const bad[] = { "",
-					   "a b",
-					   "a/b",
-					   "a\tb",
-					   "\xc3\xa4",
-					   "0123456789012345678901234567890123456789"
-					   "012345678901234567890123" };
+	static const char long_name[] = "0123456789012345678901234567890123456789"
+					"012345678901234567890123";
+	static const char *const bad[] = { "", "a b", "a/b", "a\tb", "\xc3\xa4", long_name };
 	struct volume_settings settings = bed_settings(MIB);
 
 	bed_open(&bed, BED_LEN);
