@@ -127,7 +127,7 @@ void writes_of_several_receives_reach_a_file_in_memory(void)
 {
 	enum { N = 24, BLOCKS = 32, LEN = BLOCKS * RIG_BLOCK, ROUNDS = 8 };
 	static uint8_t data[N][LEN], got[LEN], bytes[N * (LEN + 64)];
-	struct reactor_msg msgs[2] = { { .run = stall }, { .run = stall } };
+	struct reactor_msg msgs[ROUNDS][2]; /* a message is its receiver's */
 	struct iscsi_bhs bhs;
 	struct peer peer;
 	struct rig rig;
@@ -148,8 +148,10 @@ void writes_of_several_receives_reach_a_file_in_memory(void)
 			len += peer_build(&peer, &bhs, NULL, 0, data[i], LEN, bytes + len);
 		}
 		/* All of it is there when the target looks. */
-		for (unsigned int i = 0; i < 2; i++)
-			reactor_send(rig.reactor[i], &msgs[i]);
+		for (unsigned int i = 0; i < 2; i++) {
+			msgs[round][i] = (struct reactor_msg){ .run = stall };
+			reactor_send(rig.reactor[i], &msgs[round][i]);
+		}
 		peer_write(&peer, bytes, len);
 		for (int i = 0; i < N; i++) {
 			PEER_EXPECT(&peer, ISCSI_OP_SCSI_RSP);
