@@ -462,14 +462,23 @@ static bool idle(const struct checkpointer *cp)
 	return cp->pool->counters.user_bytes == cp->user_bytes;
 }
 
+/* Something that died is not free yet: that takes both checkpoints behind it. */
+static bool dead_waits(const struct checkpointer *cp)
+{
+	return cp->replay[1] < cp->pool->segments->killed_seq;
+}
+
 static void background(void *arg)
 {
 	struct checkpointer *cp = arg;
 	struct pool *pool = cp->pool;
-	int rc = idle(cp) ? merge_until(pool, log_durable(pool)) : window_shorten(pool);
+	bool resting = idle(cp);
+	int rc = resting ? merge_until(pool, log_durable(pool)) : window_shorten(pool);
 
 	cp->user_bytes = pool->counters.user_bytes;
 	if ((!rc || rc == -EUCLEAN) && !cp->stopping)
+		rc = checkpoint_run(pool);
+	if (!rc && resting && dead_waits(cp) && !cp->stopping)
 		(void)checkpoint_run(pool);
 	cp->background = false;
 	fiber_queue_wake_all(&cp->changed);
@@ -495,7 +504,8 @@ static bool due(const struct checkpointer *cp)
 		return true;
 	if (pool->env->ops->now_ns(pool->env) < cp->next_ns)
 		return false;
-	return pool->segments->changed || (idle(cp) && regions_oldest(pool) <= log_durable(pool));
+	return pool->segments->changed ||
+	       (idle(cp) && (regions_oldest(pool) <= log_durable(pool) || dead_waits(cp)));
 }
 
 void checkpointer_tick(struct pool *pool)

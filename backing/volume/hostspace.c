@@ -23,10 +23,11 @@ static bool wants_more(const struct pool *pool)
 	return !segments->host_full || pool->env->ops->now_ns(pool->env) >= segments->host_retry_ns;
 }
 
-/* What is given back: beyond twice what is kept, by the highest ones. */
+/* What is given back: beyond a band above what is kept, by the highest ones. */
 static bool wants_less(const struct pool *pool)
 {
-	return pool->segments->nready > 2 * ahead(pool) || pool_mutant(pool, MUTANT_PUNCH_EARLY);
+	return pool->segments->nready > ahead(pool) + 2 * RUN_MAX ||
+	       pool_mutant(pool, MUTANT_PUNCH_EARLY);
 }
 
 static bool bit(const uint64_t *map, uint64_t i)

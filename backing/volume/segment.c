@@ -119,6 +119,8 @@ void segment_change(struct pool *pool, uint32_t segno, int32_t units, uint64_t s
 		return;
 	if (units < 0 && seq > segment->kill_seq)
 		segment->kill_seq = seq;
+	if (units < 0 && seq > pool->segments->killed_seq)
+		pool->segments->killed_seq = seq;
 	if (units > 0)
 		begin_life(pool, segno, VF_M, seq);
 	segment_count(pool, segno, units);

@@ -28,8 +28,9 @@ struct segments {
 	uint64_t nbacked;
 	uint64_t hint; /* no bit is set in words before it */
 	uint64_t live_units, map_units;
-	bool changed; /* by a descriptor, since the checkpoint that was begun last */
-	bool wrong;   /* a count was found to be: nothing is reused */
+	bool changed;	     /* by a descriptor, since the checkpoint that was begun last */
+	uint64_t killed_seq; /* of the newest descriptor by which something died */
+	bool wrong;	     /* a count was found to be: nothing is reused */
 	struct fiber_queue waiting;
 	/* hostspace.c */
 	bool host_running, host_full;

@@ -25,6 +25,16 @@ static void device_submit(struct venv *env, struct vdev_io *io)
 		io->err = EIO;
 }
 
+static uint64_t device_now_ns(struct venv *env)
+{
+	return current->ops->now_ns(env) + current->ahead_ns;
+}
+
+static void device_set_timer(struct venv *env, uint64_t at_ns)
+{
+	current->ops->set_timer(env, at_ns ? at_ns - current->ahead_ns : 0);
+}
+
 void device_open(struct device *device, uint64_t len)
 {
 	*device = (struct device){ .fd = memfd_create("device", MFD_CLOEXEC) };
@@ -35,6 +45,8 @@ void device_open(struct device *device, uint64_t len)
 	device->ops = device->env->ops;
 	device->failing = *device->ops;
 	device->failing.submit = device_submit;
+	device->failing.now_ns = device_now_ns;
+	device->failing.set_timer = device_set_timer;
 	device_use(device);
 }
 

@@ -13,6 +13,7 @@ struct device {
 	struct venv_ops failing;
 	uint64_t bad_off, bad_len; /* transfers that touch this fail with EIO */
 	bool host_full;		   /* VDEV_ALLOCATE fails with ENOSPC */
+	uint64_t ahead_ns;	   /* of the real clock */
 	unsigned int nwrites, nflushes, nallocations, npunches;
 };
 

@@ -84,9 +84,45 @@ static void hostspace_of_what_was_trimmed_is_given_back(void)
 	bed_close(&bed);
 }
 
+/* So much later; what is begun then has ended. */
+static void later(uint64_t seconds)
+{
+	bed.device.ahead_ns += seconds * 1000000000u;
+	pool_tick(bed.pool);
+	while (fiber_count(bed.pool->fibers) > 0)
+		bed.device.env->ops->wait(bed.device.env);
+}
+
+/* Without a write, a checkpoint or anything else asked for; and then it rests. */
+static void hostspace_comes_back_while_nobody_writes(void)
+{
+	struct pool_info before, after;
+	struct volume *volume;
+	uint64_t most;
+	int err;
+
+	bed_open(&bed, 128 * MIB);
+	volume = bed_volume(&bed, "v", 100 * MIB);
+	CU_ASSERT_EQUAL(fill(volume, 100 * MIB, &err), 100 * MIB);
+	CU_ASSERT_EQUAL(bed_flush(&bed, volume), 0);
+	most = host_bytes();
+	CU_ASSERT_EQUAL(bed_request(&bed, volume, VREQ_TRIM, 0, 0, 100 * MIB / VF_SECTOR, NULL), 0);
+	CU_ASSERT_EQUAL(bed_flush(&bed, volume), 0);
+	for (int i = 0; i < 3; i++)
+		later(31);
+	CU_ASSERT(host_bytes() <= most - 32 * MIB);
+	pool_info(bed.pool, &before);
+	for (int i = 0; i < 4; i++)
+		later(31);
+	pool_info(bed.pool, &after);
+	CU_ASSERT_EQUAL(after.checkpoints, before.checkpoints);
+	bed_close(&bed);
+}
+
 static const struct test tests[] = {
 	TEST(hostspace_is_had_before_it_is_needed),
 	TEST(hostspace_that_ends_makes_the_pool_full),
 	TEST(hostspace_of_what_was_trimmed_is_given_back),
+	TEST(hostspace_comes_back_while_nobody_writes),
 };
 TEST_MAIN(tests)
