@@ -75,9 +75,6 @@ static int file_reserve(int fd, const struct backing_settings *settings, uint64_
 /* May the missing file be made?  If not, says why. */
 static int may_create(const struct backing_settings *settings, struct err *err)
 {
-	char canonical[PATH_MAX];
-	int rc;
-
 	if (settings->size == 0)
 		return err_set(err, ENOENT,
 			       "%s does not exist; a file is created when the LUN has a size",
@@ -86,20 +83,7 @@ static int may_create(const struct backing_settings *settings, struct err *err)
 		return err_set(err, ENOENT,
 			       "%s does not exist, and none is created for read-only yes",
 			       settings->path);
-	rc = backing_canonical_path(settings->path, canonical, sizeof(canonical), err);
-	if (rc < 0)
-		return rc;
-	if (strncmp(canonical, "/dev/", 5) == 0)
-		return err_set(err, ENOENT,
-			       "%s does not exist; no file is created below /dev, where it would "
-			       "take the place of a device that comes late",
-			       settings->path);
-	if (settings->must_exist)
-		return err_set(err, ENOENT,
-			       "%s does not exist but has been served before: the disk below it is "
-			       "not mounted, or the file is lost; it is not begun anew",
-			       settings->path);
-	return 0;
+	return store_may_create(settings->path, settings->must_exist, err);
 }
 
 static int file_create(const struct backing_settings *settings, int *out, struct err *err)

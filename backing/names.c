@@ -27,3 +27,23 @@ int store_sync_directory(const char *path, struct err *err)
 		close(fd);
 	return rc;
 }
+
+int store_may_create(const char *path, bool must_exist, struct err *err)
+{
+	char canonical[PATH_MAX];
+	int rc = backing_canonical_path(path, canonical, sizeof(canonical), err);
+
+	if (rc < 0)
+		return rc;
+	if (strncmp(canonical, "/dev/", 5) == 0)
+		return err_set(err, ENOENT,
+			       "%s does not exist; no file is created below /dev, where it would "
+			       "take the place of a device that comes late",
+			       path);
+	if (must_exist)
+		return err_set(err, ENOENT,
+			       "%s does not exist but has been served before: the disk below it is "
+			       "not mounted, or the file is lost; it is not begun anew",
+			       path);
+	return 0;
+}

@@ -31,6 +31,12 @@ void backing_set_broken(struct backing *backing, int err);
 /* Tells who watches; any thread. */
 void backing_event(struct backing *backing, enum bk_event event);
 
+/*
+ * May the file that is missing at path be made?  0, or -ENOENT with why not: it
+ * is below /dev, or must_exist.
+ */
+int store_may_create(const char *path, bool must_exist, struct err *err);
+
 /* Makes the name of a new file durable: the directory that it is in. */
 int store_sync_directory(const char *path, struct err *err);
 
