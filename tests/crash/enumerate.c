@@ -202,34 +202,17 @@ static bool failed(const struct recording *rec)
 	return out->nlost || out->nresurrected || out->nother;
 }
 
-static void check_line(void *arg, const char *line)
-{
-	char *first = arg;
-
-	if (!first[0])
-		snprintf(first, 512, "%s", line);
-}
-
 /* The pool at rest is whole. */
 static bool check_pool(struct recording *rec, struct life *life)
 {
-	char first[512] = "";
-	struct pool_check_report result = { .say = check_line, .arg = first };
 	struct err err = { "" };
-	int rc = pool_quiesce(life->pool, &err);
 
-	if (!rc) {
-		rec->plan->outcome->nchecks++;
-		rc = pool_check(life->pool, POOL_CHECK_FULL, &result, &err);
-		pool_resume(life->pool, &life->sim.env);
-	}
-	if (!rc && !result.nerrors)
-		return true;
-	if (rc)
+	if (life_check(life, &err)) {
 		report(rec, NULL, err.text);
-	else
-		report(rec, NULL, first);
-	return false;
+		return false;
+	}
+	rec->plan->outcome->nchecks++;
+	return true;
 }
 
 /* All that was answered is there, the pool closed and opened once more.  Uses up

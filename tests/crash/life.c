@@ -488,3 +488,27 @@ void life_abandon(struct life *life)
 		pool_close(life->pool);
 	life->pool = NULL;
 }
+
+static void first_line(void *arg, const char *line)
+{
+	struct err *first = arg;
+
+	if (!first->text[0])
+		err_set(first, EUCLEAN, "%s", line);
+}
+
+int life_check(struct life *life, struct err *err)
+{
+	struct err first = { "" };
+	struct pool_check_report report = { .say = first_line, .arg = &first };
+	int rc = pool_quiesce(life->pool, err);
+
+	if (rc)
+		return rc;
+	rc = pool_check(life->pool, POOL_CHECK_FULL, &report, err);
+	pool_resume(life->pool, &life->sim.env);
+	if (rc || !report.nerrors)
+		return rc;
+	*err = first;
+	return -EUCLEAN;
+}

@@ -67,6 +67,10 @@ int life_close(struct life *life, struct err *err);
 /* The pool is given up. */
 void life_abandon(struct life *life);
 
+/* Brings the pool to rest, checks it in full and lets it go on: 0; -EUCLEAN with the
+ * first fault; -errno when it could not. */
+int life_check(struct life *life, struct err *err);
+
 /*
  * Reads a volume: the version of each sector, ORACLE_BAD where it cannot be had.
  * Returns its capacity (at most volume->sectors_max are read).
