@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backing/volume/io.h"
+#include "backing/volume/walk.h"
 
 #define AHEAD (1u << 20) /* read at once, in bytes */
 
@@ -320,33 +321,17 @@ static bool was_durable(struct logwalk *walk)
 /* Reads the footer of the current segment; false: it has none that is its own. */
 static bool footer_read(struct logwalk *walk)
 {
-	struct pool *pool = walk->pool;
 	const struct vf_footer *footer;
-	struct vf_tail tail;
-	uint32_t off, n;
+	uint32_t cap = walk->window_cap * VF_BLOCK;
 
 	if (walk->footer_segno == walk->segno)
 		return true;
 	walk->footer_segno = 0;
 	if (!walk->footer)
-		walk->footer = aligned_alloc(VF_BLOCK, (size_t)walk->window_cap * VF_BLOCK);
-	if (!walk->footer || read_at(walk, walk->segno, walk->nblocks - 1, 1, walk->footer))
-		return false;
-	memcpy(&tail, walk->footer + VF_BLOCK - sizeof(tail), sizeof(tail));
-	off = le32_get(&tail.off);
-	if (le32_get(&tail.magic) != VF_MAGIC || off == 0 || off >= walk->nblocks ||
-	    walk->nblocks - off > walk->window_cap)
-		return false;
-	n = walk->nblocks - off;
-	if (read_at(walk, walk->segno, off, n, walk->footer))
+		walk->footer = aligned_alloc(VF_BLOCK, cap);
+	if (!walk->footer || walk_footer(walk->pool, &walk->header, walk->footer, cap) != 1)
 		return false;
 	footer = (const struct vf_footer *)walk->footer;
-	if (!vf_footer_check(footer, n * VF_BLOCK, &pool->geometry) ||
-	    le32_get(&footer->segno) != walk->segno)
-		return false;
-	if (le64_get(&footer->life) != le64_get(&walk->header.life) &&
-	    !pool_mutant(pool, MUTANT_STALE_FOOTER))
-		return false;
 	walk->footer_segno = walk->segno;
 	walk->footer_at = sizeof(*footer);
 	walk->footer_left = le32_get(&footer->ngroups);

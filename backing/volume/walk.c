@@ -56,42 +56,47 @@ static int read_blocks(struct walk *walk, uint32_t block, uint32_t nblocks, void
 		       (uint64_t)nblocks * VF_BLOCK);
 }
 
-/* Is what lies in buf the footer of this opening of the segment? */
-static bool footer_fits(const struct walk *walk, uint32_t len)
+static bool footer_fits(const struct pool *pool, const struct vf_segment *header,
+			const struct vf_footer *footer, uint32_t len)
 {
-	const struct vf_footer *footer = (const struct vf_footer *)walk->buf;
-
-	return vf_footer_check(footer, len, &walk->pool->geometry) &&
-	       le64_get(&footer->life) == le64_get(&walk->header->life) &&
-	       le32_get(&footer->segno) == walk->segno &&
-	       le32_get(&footer->incarnation) == le32_get(&walk->header->incarnation);
+	if (!vf_footer_check(footer, len, &pool->geometry) ||
+	    le32_get(&footer->segno) != le32_get(&header->segno))
+		return false;
+	return pool_mutant(pool, MUTANT_STALE_FOOTER) ||
+	       (le64_get(&footer->life) == le64_get(&header->life) &&
+		le32_get(&footer->incarnation) == le32_get(&header->incarnation));
 }
 
-/* Finds the footer by the tail at the end of the segment; no footer is no error. */
+/* The tail at the end of the segment says where it begins. */
+int walk_footer(struct pool *pool, const struct vf_segment *header, uint8_t *buf, uint32_t cap)
+{
+	uint64_t len = pool->geometry.segment_len, base = le32_get(&header->segno) * len;
+	uint32_t nblocks = (uint32_t)(len / VF_BLOCK), off;
+	struct vf_tail tail;
+	int rc = vdev_do(pool->env, VDEV_READ, base + len - VF_BLOCK, buf, VF_BLOCK);
+
+	if (rc)
+		return rc;
+	memcpy(&tail, buf + VF_BLOCK - sizeof(tail), sizeof(tail));
+	off = le32_get(&tail.off);
+	if (le32_get(&tail.magic) != VF_MAGIC || off == 0 || off >= nblocks ||
+	    (nblocks - off) > cap / VF_BLOCK)
+		return 0;
+	len = (uint64_t)(nblocks - off) * VF_BLOCK;
+	rc = vdev_do(pool->env, VDEV_READ, base + (uint64_t)off * VF_BLOCK, buf, len);
+	if (rc)
+		return rc;
+	return footer_fits(pool, header, (const struct vf_footer *)buf, (uint32_t)len);
+}
+
+/* No footer is no error. */
 static int find_footer(struct walk *walk)
 {
-	struct vf_tail tail;
-	uint32_t off, nblocks;
-	int rc = read_blocks(walk, walk->nblocks - 1, 1, walk->buf);
+	int rc = walk_footer(walk->pool, walk->header, walk->buf, walk->cap);
 
-	walk->footer = false;
-	if (rc)
+	walk->footer = rc == 1;
+	if (rc != 1)
 		return rc;
-	memcpy(&tail, walk->buf + VF_BLOCK - sizeof(tail), sizeof(tail));
-	off = le32_get(&tail.off);
-	if (le32_get(&tail.magic) != VF_MAGIC ||
-	    le64_get(&tail.life) != le64_get(&walk->header->life) || off == 0 ||
-	    off >= walk->nblocks)
-		return 0;
-	nblocks = walk->nblocks - off;
-	if (nblocks > walk->cap / VF_BLOCK)
-		return 0;
-	rc = read_blocks(walk, off, nblocks, walk->buf);
-	if (rc)
-		return rc;
-	if (!footer_fits(walk, nblocks * VF_BLOCK))
-		return 0;
-	walk->footer = true;
 	walk->footer_at = sizeof(struct vf_footer);
 	walk->groups_left = le32_get(&((const struct vf_footer *)walk->buf)->ngroups);
 	return 0;
@@ -199,9 +204,4 @@ int walk_next(struct walk *walk, struct walk_desc *out)
 enum vf_stream walk_stream(const struct walk *walk)
 {
 	return walk->header->stream;
-}
-
-bool walk_has_footer(const struct walk *walk)
-{
-	return walk->footer;
 }

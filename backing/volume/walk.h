@@ -18,6 +18,13 @@ struct walk_desc {
 	uint64_t seq;	       /* 0 in bulk */
 };
 
+/*
+ * In a fiber: the footer that a sealed segment ends with, if it is of the opening
+ * that header is of.  buf has cap bytes, aligned to 4 KiB.  1, 0: there is none,
+ * -EIO.
+ */
+int walk_footer(struct pool *pool, const struct vf_segment *header, uint8_t *buf, uint32_t cap);
+
 struct walk;
 
 /* Its buffer is half a segment; NULL: no memory. */
@@ -36,6 +43,5 @@ int walk_begin(struct walk *walk, uint32_t segno);
  */
 int walk_next(struct walk *walk, struct walk_desc *out);
 enum vf_stream walk_stream(const struct walk *walk);
-bool walk_has_footer(const struct walk *walk);
 
 #endif
