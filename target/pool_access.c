@@ -268,15 +268,6 @@ int pool_session_close(struct pool_session *session, struct err *err)
 	return rc;
 }
 
-/* That it was opened for reading only here is nothing about the pool. */
-static void forget_own_reason(json_t *answer)
-{
-	const char *why = pool_request_text(answer, "read_only");
-
-	if (why && strcmp(why, "opened read-only") == 0)
-		json_object_set_new(answer, "read_only", json_null());
-}
-
 static int run_offline(struct pool_access *access, const struct pool_op *op, json_t *request,
 		       json_t **answer, struct err *err)
 {
@@ -288,8 +279,6 @@ static int run_offline(struct pool_access *access, const struct pool_op *op, jso
 		return rc;
 	*answer = json_object();
 	rc = op->run(session.engine, request, *answer, err);
-	if (!op->writes)
-		forget_own_reason(*answer);
 	closed = pool_session_close(&session, &closing);
 	if (!rc && closed)
 		rc = err_set(err, -closed, "%s", closing.text);

@@ -136,7 +136,9 @@ void pool_info_tell(const struct pool_info *info, json_t *answer)
 	number_tell(answer, "replay_bytes", info->replay_bytes);
 	number_tell(answer, "memory_bytes", info->memory);
 	json_object_set_new(answer, "read_only",
-			    info->read_only ? control_text(info->why_read_only) : json_null());
+			    info->read_only && !info->read_only_asked
+				    ? control_text(info->why_read_only)
+				    : json_null());
 }
 
 static json_t *volume_tell(const struct volume *volume)

@@ -297,12 +297,3 @@ uint64_t bulk_room(const struct pool *pool)
 				   pool->bulk->streams[i].off;
 	return nblocks;
 }
-
-void bulk_seal(struct pool *pool)
-{
-	struct bulk *bulk = pool->bulk;
-
-	for (unsigned int i = 0; i < VF_NSTREAMS; i++)
-		if (bulk->streams[i].lane && !bulk->streams[i].lane->busy)
-			stream_seal(pool, &bulk->streams[i]);
-}

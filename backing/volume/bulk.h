@@ -37,8 +37,6 @@ int bulk_write(struct pool *pool, enum vf_stream stream, struct bulk_item *items
 	       enum segment_use use, uint32_t not_in_segment);
 /* They are named in the log (or given up): unpins. */
 void bulk_named(struct pool *pool, struct bulk_item *items, uint32_t nitems);
-/* Seals open bulk segments (quiesce). */
-void bulk_seal(struct pool *pool);
 /* Blocks that are left in the segments that are open. */
 uint64_t bulk_room(const struct pool *pool);
 uint64_t bulk_memory(const struct pool *pool);

@@ -53,6 +53,7 @@ struct pool {
 	bool at_rest;
 	bool read_only;
 	bool quiet;
+	bool read_only_asked; /* nothing else is the reason */
 	char why_read_only[ERR_TEXT_MAX];
 	uint32_t mutant;
 	const struct pool_events *events;

@@ -169,6 +169,7 @@ int pool_open(struct venv *env, const struct pool_open_args *args, struct pool *
 		snprintf(pool->why_read_only, sizeof(pool->why_read_only), "%s", err->text);
 	else if (args->read_only || env->read_only)
 		snprintf(pool->why_read_only, sizeof(pool->why_read_only), "opened read-only");
+	pool->read_only_asked = !read_only && pool->why_read_only[0] != '\0';
 	pool->read_only = pool->why_read_only[0] != '\0';
 	memcpy(pool->geometry.uuid, pool->super.head.uuid, sizeof(pool->geometry.uuid));
 	pool->geometry.segment_len = le32_get(&pool->super.segment_len);
@@ -410,7 +411,8 @@ void pool_run(struct pool *pool)
 
 static uint64_t memory_now(const struct pool *pool)
 {
-	return regions_memory(pool) + cache_memory(pool) + reader_memory(pool) + stage_bytes(pool);
+	return regions_memory(pool) + cache_memory(pool) + reader_memory(pool) + stage_bytes(pool) +
+	       bulk_memory(pool);
 }
 
 void pool_tick(struct pool *pool)
@@ -431,9 +433,10 @@ void pool_tick(struct pool *pool)
 
 void pool_fence(struct pool *pool, const char *why)
 {
-	if (pool->read_only)
+	if (pool->read_only && !pool->read_only_asked)
 		return;
 	pool->read_only = true;
+	pool->read_only_asked = false; /* there is more to say now */
 	snprintf(pool->why_read_only, sizeof(pool->why_read_only), "%s", why);
 	if (!pool->quiet)
 		log_error("pool %s: read-only from now on: %s", pool->name, why);
@@ -555,6 +558,7 @@ void pool_info(const struct pool *pool, struct pool_info *out)
 		.bulk_map_bytes = pool->counters.bulk_map_bytes,
 		.memory = memory_now(pool),
 		.read_only = pool->read_only,
+		.read_only_asked = pool->read_only_asked,
 		.why_read_only = pool->why_read_only,
 	};
 	memcpy(out->uuid, pool->geometry.uuid, sizeof(out->uuid));

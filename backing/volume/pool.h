@@ -104,6 +104,7 @@ struct pool_info {
 	uint64_t user_bytes, log_bytes, moved_bytes, bulk_map_bytes; /* written since open */
 	uint64_t memory, memory_max;				     /* bytes in use, highest */
 	bool read_only;
+	bool read_only_asked; /* it was opened so: nothing is wrong with it */
 	const char *why_read_only;
 };
 void pool_info(const struct pool *pool, struct pool_info *out);
@@ -158,7 +159,6 @@ enum vreq_op {
 
 enum vreq_flag {
 	VREQ_FUA = 1u << 0,
-	VREQ_SINGLE = 1u << 1, /* reads: the pool's own; not counted */
 };
 
 /* A part of a read: where it is to be had. */
@@ -183,10 +183,6 @@ struct vreq {
 	struct list link;
 	struct volume *volume;
 	uint64_t ticket;
-	uint64_t charge;
-	uint64_t done_sectors;
-	uint32_t pending;
-	void *state;
 };
 
 void volume_submit(struct volume *volume, struct vreq *req);

@@ -198,8 +198,7 @@ static int begin_life(struct pool *pool, const struct logwalk_end *end, struct e
 static void damaged(struct pool *pool, const char *why)
 {
 	pool->recovering = false;
-	if (!pool->read_only)
-		pool_fence(pool, why);
+	pool_fence(pool, why);
 }
 
 int pool_recover(struct pool *pool, struct err *err)

@@ -225,6 +225,52 @@ static void pool_opened_elsewhere_is_fenced(void)
 	bed_close(&bed);
 }
 
+/* The newest group but one, which the newest says was durable. */
+static uint64_t newest_but_one(void)
+{
+	static uint8_t block[VF_BLOCK];
+	const struct vf_group *group = (const struct vf_group *)block;
+	uint64_t newest = 0, newest_off = 0, before = 0;
+
+	for (uint64_t off = 0; off < BED_LEN; off += VF_BLOCK) {
+		CU_ASSERT_EQUAL_FATAL(pread(bed.device.fd, block, VF_BLOCK, (off_t)off), VF_BLOCK);
+		if (le32_get(&group->head.magic) != VF_MAGIC || group->head.type != VF_GROUP ||
+		    le64_get(&group->seq) <= newest)
+			continue;
+		before = newest_off;
+		newest = le64_get(&group->seq);
+		newest_off = off;
+	}
+	return before;
+}
+
+static void pool_with_a_damaged_log_says_so_to_readers(void)
+{
+	static const uint8_t zeros[64];
+	struct pool_open_args args = {
+		.name = "bed", .cache_memory = POOL_MEMORY_MIN, .quiet = true, .read_only = true
+	};
+	struct pool_info info;
+	struct volume *volume;
+
+	bed_open(&bed, BED_LEN);
+	volume = bed_volume(&bed, "v", MIB);
+	for (uint64_t i = 0; i < 4; i++) {
+		CU_ASSERT_EQUAL(bed_write(&bed, volume, i * 8, 8, i), 0);
+		CU_ASSERT_EQUAL(bed_flush(&bed, volume), 0);
+	}
+	pool_close(bed.pool);
+	CU_ASSERT_EQUAL(pwrite(bed.device.fd, zeros, sizeof(zeros), (off_t)newest_but_one()),
+			sizeof(zeros));
+	CU_ASSERT_EQUAL_FATAL(pool_open(bed.device.env, &args, &bed.pool, &bed.err), 0);
+	pool_info(bed.pool, &info);
+	CU_ASSERT(info.read_only && !info.read_only_asked);
+	CU_ASSERT_PTR_NOT_NULL(strstr(info.why_read_only, "damaged"));
+	pool_close(bed.pool);
+	bed.pool = NULL;
+	bed_close(&bed);
+}
+
 static void pool_grows(void)
 {
 	struct pool_info before, after;
@@ -399,6 +445,7 @@ static const struct test tests[] = {
 	TEST(pool_checkpoints_have_numbers),
 	TEST(pool_older_checkpoint_does),
 	TEST(pool_opened_elsewhere_is_fenced),
+	TEST(pool_with_a_damaged_log_says_so_to_readers),
 	TEST(pool_grows),
 	TEST(pool_read_only_takes_no_writes),
 	TEST(pool_full_says_so_and_reads_on),
