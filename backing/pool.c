@@ -408,11 +408,6 @@ const char *bk_pool_name(const struct bk_pool *pool)
 	return pool->name;
 }
 
-bool bk_pool_started(const struct bk_pool *pool)
-{
-	return pool->started;
-}
-
 struct reactor *bk_pool_home(const struct bk_pool *pool)
 {
 	return pool->home;

@@ -49,7 +49,6 @@ int bk_pool_grow(struct bk_pool *pool, uint64_t size, struct err *err);
 /* Any thread: as it was a second ago at most. */
 void bk_pool_info(struct bk_pool *pool, struct pool_info *out);
 const char *bk_pool_name(const struct bk_pool *pool);
-bool bk_pool_started(const struct bk_pool *pool);
 
 /*
  * A job; no volume is in use.  Brings the pool to rest: false when that

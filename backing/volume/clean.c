@@ -329,11 +329,6 @@ bool cleaner_behind(const struct pool *pool)
 	return pool->counters.user_bytes >= cleaner->allowed_to;
 }
 
-bool cleaner_can_gain(const struct pool *pool)
-{
-	return pool->cleaner->gains;
-}
-
 void cleaner_stop(struct pool *pool)
 {
 	struct cleaner *cleaner = pool->cleaner;

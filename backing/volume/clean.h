@@ -17,8 +17,6 @@ void cleaner_kick(struct pool *pool); /* free segments are fewer */
 void cleaner_tick(struct pool *pool);
 /* True: users' writes must wait, cleaning is behind. */
 bool cleaner_behind(const struct pool *pool);
-/* True: another round would gain something. */
-bool cleaner_can_gain(const struct pool *pool);
 void cleaner_stop(struct pool *pool); /* in a fiber (quiesce) */
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Compressing the records of a group, and packing them.
  *
- * Which codec: the volume's; a slow one only for whole windows, since a patch is
- * small and will be rewritten when its region is folded.  Where: small records by
+ * Which codec: the volume's; a slow one only for whole windows, as whoever
+ * writes patches waits for each.  Where: small records by
  * fast codecs at once, all else in jobs, of which several run at a time.
  *
  * Each record has a place in the group's buffer where it fits however badly it
@@ -60,10 +60,8 @@ static void choose(struct record *record)
 	static const struct codec_choice fast = { CODEC_LZ4, 1 };
 
 	record->choice = record->volume->settings.codec;
-	if (codec_slow(&record->choice) && !whole_window(record)) {
+	if (codec_slow(&record->choice) && !whole_window(record))
 		record->choice = fast;
-		record->region->fold = true;
-	}
 	record->slow = codec_slow(&record->choice);
 	record->told = record->choice.id != CODEC_RAW;
 	record->try = record->told && probe_history_wants(&record->volume->probe);

@@ -109,17 +109,6 @@ int merge_rewrite(struct pool *pool, struct volume *volume, uint64_t index)
 	return merge_one(pool, volume, index, true);
 }
 
-uint64_t merge_debt(const struct pool *pool)
-{
-	struct regions_counts counts;
-
-	regions_count(pool, &counts);
-	/* Each delta may split an entry; a leaf has a thousand bytes more that stay; its
-	 * directory page is written by the next checkpoint. */
-	return counts.ndeltas * 2 * VF_ENTRY_WIDE_LEN + counts.nregions * 1024 +
-	       counts.npages * DIR_PAGE_LEN;
-}
-
 /* ---- by itself ---- */
 
 /* The page with most deltas; false: nothing could be done now. */

@@ -34,8 +34,6 @@ int merge_region(struct pool *pool, struct volume *volume, uint64_t index);
 /* In a fiber: the same, and the leaf is written anew even when there is nothing
  * to merge: the page it has is to be left. */
 int merge_rewrite(struct pool *pool, struct volume *volume, uint64_t index);
-/* Bytes that merging all dirty regions would write, at worst. */
-uint64_t merge_debt(const struct pool *pool);
 /* In a fiber: nothing runs any more (quiesce). */
 void merger_stop(struct pool *pool);
 

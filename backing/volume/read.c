@@ -365,11 +365,6 @@ void read_submit(struct pool *pool, struct vreq *req)
 	read_start(pool->reader, req);
 }
 
-bool reader_idle(const struct pool *pool)
-{
-	return slab_free_count(pool->reader->reads) == slab_count(pool->reader->reads);
-}
-
 uint64_t reader_memory(const struct pool *pool)
 {
 	return iobufs_memory(pool) + pool->reader->parts.used;

@@ -20,7 +20,6 @@ void reader_close(struct pool *pool);
 
 /* READ and STATUS, whose range was judged. */
 void read_submit(struct pool *pool, struct vreq *req);
-bool reader_idle(const struct pool *pool);
 uint64_t reader_memory(const struct pool *pool);
 
 #endif

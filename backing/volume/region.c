@@ -533,11 +533,6 @@ uint64_t regions_memory(const struct pool *pool)
 	       (uint64_t)regions->npages * sizeof(struct region_page);
 }
 
-uint64_t regions_share(const struct pool *pool)
-{
-	return pool->regions->share;
-}
-
 bool regions_pressed(const struct pool *pool)
 {
 	return regions_memory(pool) > pool->regions->share / 100 * OVERLAY_PRESSED;

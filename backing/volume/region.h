@@ -61,7 +61,6 @@ struct region {
 	uint32_t holds;	 /* MOVEs to come (evacuate.c): it stays in memory */
 	bool merging;
 	bool damaged; /* its leaf cannot be read: it stays in the overlay */
-	bool fold;    /* wants to be rewritten in full records */
 };
 
 int regions_open(struct pool *pool, struct err *err);
@@ -107,7 +106,6 @@ int region_names(struct pool *pool, struct volume *volume, uint64_t index, uint6
 /* Oldest seq that is in no leaf; log_seq() + 1 when all are. */
 uint64_t regions_oldest(const struct pool *pool);
 uint64_t regions_memory(const struct pool *pool);
-uint64_t regions_share(const struct pool *pool);
 /* Merges are to make room. */
 bool regions_pressed(const struct pool *pool);
 /* Is any region of the volume in memory? */

@@ -26,7 +26,6 @@ int segments_open(struct pool *pool, struct err *err)
 	if (!segments)
 		return err_set(err, ENOMEM, "no memory for the segment table");
 	pool->segments = segments;
-	fiber_queue_init(&segments->waiting);
 	fiber_queue_init(&segments->host_stopped);
 	tree_init(&segments->tree, pool, VF_TREE_SEGTAB);
 	if (!segments_resize(pool, n))
@@ -252,22 +251,15 @@ bool segments_resize(struct pool *pool, uint64_t n)
 
 static void look_again(struct pool *pool, uint32_t segno)
 {
-	bool free = segment_reusable(pool, segno);
-
-	free_map_set(pool, segno, free);
-	if (free)
-		fiber_queue_wake_all(&pool->segments->waiting);
+	free_map_set(pool, segno, segment_reusable(pool, segno));
 }
 
 void segments_recount(struct pool *pool)
 {
 	struct segments *segments = pool->segments;
-	uint64_t before = segments->nfree;
 
 	for (uint32_t i = 0; i < segments->n; i++)
 		free_map_set(pool, i, segment_reusable(pool, i));
-	if (segments->nfree > before)
-		fiber_queue_wake_all(&segments->waiting);
 	credit_update(pool);
 	hostspace_kick(pool);
 }
@@ -398,9 +390,4 @@ uint64_t segments_live_units(const struct pool *pool)
 uint64_t segments_map_units(const struct pool *pool)
 {
 	return pool->segments->map_units;
-}
-
-struct fiber_queue *segments_waiting(struct pool *pool)
-{
-	return &pool->segments->waiting;
 }

@@ -86,7 +86,5 @@ struct tree *segments_tree(struct pool *pool);
 /* The table as a checkpoint has it, in a fiber; then a larger pool. */
 int segments_load(struct pool *pool, const struct vf_tree *root, struct err *err);
 int segments_grow(struct pool *pool, uint64_t nsegments, struct err *err);
-/* Fibers that need a segment wait here; woken when one becomes reusable. */
-struct fiber_queue *segments_waiting(struct pool *pool);
 
 #endif

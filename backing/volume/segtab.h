@@ -31,7 +31,6 @@ struct segments {
 	bool changed;	     /* by a descriptor, since the checkpoint that was begun last */
 	uint64_t killed_seq; /* of the newest descriptor by which something died */
 	bool wrong;	     /* a count was found to be: nothing is reused */
-	struct fiber_queue waiting;
 	/* hostspace.c */
 	bool host_running, host_full;
 	uint64_t host_retry_ns;
