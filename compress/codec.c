@@ -113,6 +113,12 @@ int codec_workspace_prepare(struct codec_workspace *ws, const struct codec_choic
 		       codec->state_size(choice->level));
 }
 
+bool codec_workspace_ready(const struct codec_workspace *ws, const struct codec_choice *choice)
+{
+	return *state_of((struct codec_workspace *)ws, choice) ||
+	       codec_table[choice->id]->state_size(choice->level) == 0;
+}
+
 void codec_workspace_drop(struct codec_workspace *ws, const struct codec_choice *choice)
 {
 	void **state = state_of(ws, choice);

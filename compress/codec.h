@@ -132,6 +132,9 @@ void codec_workspace_close(struct codec_workspace *ws);
 int codec_workspace_prepare(struct codec_workspace *ws, const struct codec_choice *choice,
 			    struct err *err);
 
+/* It was prepared for the choice, or need not be.  For the owner. */
+bool codec_workspace_ready(const struct codec_workspace *ws, const struct codec_choice *choice);
+
 /*
  * Gives that memory back when no record will be compressed with the choice any
  * more.  For the owner, or the control thread once the owner knows.

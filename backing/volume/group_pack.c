@@ -101,8 +101,8 @@ static size_t compress(struct record *record, struct codec_workspace *workspace)
 	if (record->slow && codec->probe_pays(record->choice.level) &&
 	    !probe_compressible(record->data, len))
 		return 0;
-	/* At once when this thread has it; without memory it is stored as it is. */
-	if (codec_workspace_prepare(workspace, &record->choice, NULL) != 0)
+	/* Not where there was no memory for it: pool_prepare_codec(). */
+	if (!codec_workspace_ready(workspace, &record->choice))
 		return 0;
 	return codec_compress(workspace, &record->choice, record->slot + sizeof(struct vf_prefix),
 			      codec_worth_max(len), record->data, len);

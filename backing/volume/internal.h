@@ -96,8 +96,9 @@ void pool_fence(struct pool *pool, const char *why);
  */
 int pool_control(struct pool *pool, int (*fn)(struct pool *pool, void *arg), void *arg);
 
-/* Something will be compressed with this choice. */
-int pool_prepare_codec(struct pool *pool, const struct codec_choice *choice);
+/* Something will be compressed with this choice; without memory for it, stored as
+ * it is. */
+void pool_prepare_codec(struct pool *pool, const struct codec_choice *choice);
 
 /* The parts of a pool, in the order in which they need each other (pool.c). */
 int pool_parts_open(struct pool *pool, struct err *err);

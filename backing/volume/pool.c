@@ -362,9 +362,15 @@ int pool_quiesce(struct pool *pool, struct err *err)
 	return 0;
 }
 
-int pool_prepare_codec(struct pool *pool, const struct codec_choice *choice)
+void pool_prepare_codec(struct pool *pool, const struct codec_choice *choice)
 {
-	return pool->env->ops->prepare ? pool->env->ops->prepare(pool->env, choice) : 0;
+	char text[CODEC_TEXT_MAX];
+
+	if (!pool->env->ops->prepare || pool->env->ops->prepare(pool->env, choice) == 0)
+		return;
+	codec_format(choice, text);
+	log_error("pool %s: no memory to compress with %s: it is stored uncompressed", pool->name,
+		  text);
 }
 
 void pool_resume(struct pool *pool, struct venv *env)

@@ -90,7 +90,6 @@ static void bench_init(struct bench *bench, uint64_t len, uint64_t memory, uint6
 
 	*bench = (struct bench){ .rng = 88172645463325252u };
 	memenv_init(&bench->mem, len);
-	codec_workspace_prepare(bench->mem.env.workspace, codec, &err);
 	for (unsigned int i = 0; i < QUEUE; i++) {
 		bench->slots[i].bench = bench;
 		bench->slots[i].data = aligned_alloc(4096, MIB);

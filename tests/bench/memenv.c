@@ -126,6 +126,13 @@ void memenv_turn(struct memenv *mem)
 	}
 }
 
+static int prepare(struct venv *env, const struct codec_choice *choice)
+{
+	struct err err;
+
+	return codec_workspace_prepare(env->workspace, choice, &err);
+}
+
 static void wait_turn(struct venv *env)
 {
 	struct memenv *mem = mem_of(env);
@@ -143,6 +150,7 @@ static const struct venv_ops memenv_ops = {
 	.set_timer = set_timer,
 	.kick = kick,
 	.random = randomise,
+	.prepare = prepare,
 	.wait = wait_turn,
 };
 

@@ -153,6 +153,8 @@ static void a_choice_that_cannot_have_memory_is_named(void)
 	count_begin(1);
 	CU_ASSERT(codec_workspace_prepare(ws, &zstd, &err) < 0);
 	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "zstd-7"));
+	CU_ASSERT(!codec_workspace_ready(ws, &zstd));
+	CU_ASSERT(codec_workspace_ready(ws, &lz4));
 	count_begin(0);
 	/* And the others are as good as before. */
 	pattern_fill(PATTERN_TEXT, data, 4096, 1);
