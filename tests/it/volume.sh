@@ -284,4 +284,137 @@ EOF
     stop
 }
 
+test_images_are_copied_and_compare() {
+    pool_conf 'size 256M cache-memory 48M' <<'EOF'
+	lun 0 { volume tank/a size 32M compression lz4 }
+	lun 1 { volume tank/b size 32M blocksize 4096 compression gzip-1 record-size 128K }
+EOF
+    { head -c 8M /dev/urandom; seq 1000000; head -c 1M /dev/zero; } >"$dir/image"
+    truncate -s 32M "$dir/image"
+    start
+    local lun
+    for lun in 0 1; do
+        timeout 60 qemu-img convert -n -f raw -O raw "$dir/image" "$(url $lun)"
+        timeout 60 qemu-img compare -f raw -F raw "$dir/image" "$(url $lun)"
+    done
+    stop
+    start
+    for lun in 0 1; do
+        timeout 60 qemu-img compare -f raw -F raw "$dir/image" "$(url $lun)"
+    done
+    stop
+    timeout 60 "$program" pool check -c "$dir/conf" tank
+}
+
+# Generation G writes 8 of 64 slots, each across four records of 16K, and flushes;
+# the read behind it tells that the flush has been answered.
+generations() {
+    local g slot
+    for ((g = $1; g < $1 + 400; g++)); do
+        for ((slot = g % 8 * 8; slot < g % 8 * 8 + 8; slot++)); do
+            echo "write -P $((g % 250 + 1)) $((slot * 65536 + 7 * 512)) 48k"
+        done
+        echo flush
+        echo 'read 30M 512'
+    done
+}
+
+# slots_hold LUN FLUSHED: generation FLUSHED + 1 may be there, each write whole.
+slots_hold() {
+    local lun=$1 flushed=$2 slot g at
+    local commands=() maybe=()
+    for ((slot = 0; slot < 64; slot++)); do
+        g=$((flushed - (flushed - slot / 8 + 8) % 8))
+        at="$((slot * 65536 + 7 * 512)) 48k"
+        if [ $(((flushed + 1) % 8)) = $((slot / 8)) ]; then
+            maybe+=("read -P $(((flushed + 1) % 250 + 1)) $at"
+                "read -P $([ $g -gt 0 ] && echo $((g % 250 + 1)) || echo 0) $at")
+        else
+            commands+=("read -P $([ $g -gt 0 ] && echo $((g % 250 + 1)) || echo 0) $at")
+        fi
+    done
+    io "$lun" "${commands[@]}"
+    for ((slot = 0; slot < ${#maybe[@]}; slot += 2)); do
+        io "$lun" "${maybe[slot]}" >/dev/null || io "$lun" "${maybe[slot + 1]}"
+    done
+}
+
+# ROUNDS=100 for a long run.
+test_flushed_data_outlives_crashes_under_load() {
+    local round lun log n flushed=(0 0 0) loads=() all=0
+    three_volumes 'size 256M cache-memory 48M' 2
+    for ((round = 0; round < ${ROUNDS:-10}; round++)); do
+        start
+        loads=()
+        for lun in 0 1 2; do
+            slots_hold $lun "${flushed[lun]}"
+            generations $((flushed[lun] + 1)) >"$dir/load$lun.in"
+        done
+        for lun in 0 1 2; do
+            # Without timeout(1): killed, it would leave a client that goes on.
+            qemu-io -f raw "$(url $lun)" <"$dir/load$lun.in" >"$dir/load$lun.out" 2>&1 &
+            loads+=($!)
+        done
+        sleep "0.$((RANDOM % 7 + 2))"
+        crash
+        kill -KILL "${loads[@]}" 2>/dev/null || :
+        wait "${loads[@]}" 2>/dev/null || :
+        for lun in 0 1 2; do
+            log=$dir/load$lun.out
+            fails grep -i 'fail' "$log"
+            n=$(grep -c 'read 512/512' "$log" || :)
+            flushed[lun]=$((flushed[lun] + n))
+            all=$((all + n))
+        done
+    done
+    echo "$all generations were flushed"
+    [ "$all" -gt "$round" ]
+    timeout 60 "$program" pool check -c "$dir/conf" tank
+    start
+    for lun in 0 1 2; do slots_hold $lun "${flushed[lun]}"; done
+    stop
+}
+
+free_is_above() { [ "$(status | jq '.pools[0].available_bytes')" -gt "$1" ]; }
+free_is_below() { [ "$(status | jq '.pools[0].available_bytes')" -lt "$1" ]; }
+
+test_discard_gives_space_back_to_the_pool() {
+    pool_conf 'size 128M cache-memory 32M' <<'EOF'
+	lun 0 { volume tank/a size 64M compression none }
+EOF
+    start
+    local before
+    before=$(status | jq '.pools[0].available_bytes')
+    io 0 'write -P 0x61 0 48M' 'flush'
+    within 10 free_is_below $((before - 40 * 1048576))
+    io 0 'discard 0 48M' 'flush'
+    within 20 free_is_above $((before - 8 * 1048576))
+    io 0 'read -P 0 0 48M'
+    stop
+}
+
+test_corrupt_byte_fails_its_record_only() {
+    pool_conf 'size 64M cache-memory 32M' <<'EOF'
+	lun 0 { volume tank/a size 16M compression none record-size 16K }
+EOF
+    head -c 1M /dev/urandom >"$dir/random"
+    start
+    io 0 "write -s $dir/random 1M 1M" 'write -P 0x11 0 1M' 'write -P 0x22 2M 1M' 'flush'
+    stop
+    # A piece of the record at 1M + 512K, where it lies in the pool.
+    local piece at byte
+    piece=$(od -An -v -tx1 -j $((524288 + 4096)) -N 16 "$dir/random" | sed 's/ /\\x/g')
+    at=$(LC_ALL=C grep -obUaP -m 1 "$piece" "$dir/tank" | head -n 1 | cut -d: -f1)
+    byte=$(od -An -tx1 -j "$at" -N 1 "$dir/tank" | tr -d ' ')
+    printf '%b' "\\x$(printf %02x $((0x$byte ^ 1)))" |
+        dd of="$dir/tank" bs=1 seek="$at" conv=notrunc status=none
+    start
+    state_is 0 ready
+    fails io 0 'read 1576960 512'
+    fails io 0 'read 1M 1M'
+    io 0 'read -P 0x11 0 1M' 'read -P 0x22 2M 1M' 'read 1M 512k' "read $((1572864 + 16384)) 507904"
+    io 0 'write -P 0x33 1572864 16k' 'read -P 0x33 1572864 16k' 'read 1M 1M'
+    stop
+}
+
 run_tests

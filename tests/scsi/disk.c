@@ -8,10 +8,19 @@
 
 #include "base/be.h"
 
+/* Small, yet several times what the tests write. */
+#define POOL_SIZE  (64u << 20)
+#define POOL_CACHE (32u << 20)
+
 const struct disk_store disk_stores[] = {
-	{ "memory_512", 512, .memory = true }, { "memory_4096", 4096, .memory = true },
-	{ "file_512", 512, .on_disk = false }, { "file_4096", 4096, .on_disk = true },
+	{ "memory_512", 512, .memory = true },
+	{ "memory_4096", 4096, .memory = true },
+	{ "file_512", 512, .on_disk = false },
+	{ "file_4096", 4096, .on_disk = true },
+	{ "volume_512", 512, .volume = true },
+	{ "volume_4096", 4096, .volume = true },
 	{ "fault_512", 512, .fault = true },
+	{ "fault_volume_512", 512, .fault = true, .volume = true },
 };
 const size_t disk_nstores = ARRAY_LEN(disk_stores);
 
@@ -101,10 +110,29 @@ static const struct disk_store *store_of_test(void)
 	return &disk_stores[0];
 }
 
+/* On the reactor of the disk: its requests are at home. */
+static void disk_pool_open(struct disk *disk)
+{
+	struct pool_settings settings = { .must_exist = false };
+	struct err err = { "" };
+
+	option_defaults(pool_options, &settings);
+	settings.path = disk->path;
+	settings.size = POOL_SIZE;
+	settings.cache_memory = POOL_CACHE;
+	if (bk_pool_open("tank", &settings, &disk->pool, &err) != 0)
+		printf("%s\n", err.text);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(disk->pool);
+	CU_ASSERT_EQUAL_FATAL(bk_pool_start(disk->pool, disk_reactor(0), &err), 0);
+	disk->settings.volume = "tank/disk";
+	disk->settings.pool = disk->pool;
+}
+
 void disk_prepare(struct disk *disk)
 {
 	const char *tmp = getenv("TEST_TMP");
 	static unsigned int serial;
+	bool on_disk;
 	int fd;
 
 	memset(disk, 0, sizeof(*disk));
@@ -117,14 +145,27 @@ void disk_prepare(struct disk *disk)
 	disk->settings.backend = BACKING_KIND_RAMDISK;
 	if (disk->store->memory)
 		return;
+	/* A pool makes its file, and no store makes one below /dev. */
+	on_disk = disk->store->on_disk || disk->store->volume;
 	snprintf(disk->path, sizeof(disk->path), "%s/quintain-scsi-%d-%u",
-		 disk->store->on_disk ? tmp ? tmp : "/tmp" : "/dev/shm", (int)getpid(), serial++);
+		 on_disk ? tmp ? tmp : "/tmp" : "/dev/shm", (int)getpid(), serial++);
 	disk->settings.backend = BACKING_KIND_BLOCK;
+	if (disk->store->volume) {
+		disk_pool_open(disk);
+		return;
+	}
 	disk->settings.path = disk->path;
 	/* No store makes a file below /dev. */
 	fd = open(disk->path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 	CU_ASSERT_TRUE_FATAL(fd >= 0);
 	close(fd);
+}
+
+static void disk_pool_close(struct disk *disk)
+{
+	CU_ASSERT_FALSE(bk_pool_in_use(disk->pool));
+	CU_ASSERT_TRUE_FATAL(bk_pool_stop(disk->pool, 20000));
+	bk_pool_close(disk->pool);
 }
 
 static void store_open(struct disk *disk)
@@ -187,6 +228,8 @@ void disk_close(struct disk *disk)
 	scsi_lun_destroy(disk->lun);
 	if (disk->backing)
 		backing_close(disk->backing);
+	if (disk->pool)
+		disk_pool_close(disk);
 	if (disk->path[0])
 		unlink(disk->path);
 }

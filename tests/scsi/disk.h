@@ -11,6 +11,7 @@
 
 #include <semaphore.h>
 
+#include "backing/pool.h"
 #include "target/scsi/scsi.h"
 #include "tests/unit/quintain_test.h"
 
@@ -23,6 +24,7 @@ struct disk_store {
 	uint32_t block_size;
 	bool memory;  /* the store `memory` */
 	bool on_disk; /* a file in TEST_TMP, else in /dev/shm */
+	bool volume;  /* of a pool in a file in TEST_TMP */
 	bool fault;   /* behind the fault filter */
 };
 extern const struct disk_store disk_stores[];
@@ -32,6 +34,7 @@ struct disk {
 	const struct disk_store *store;
 	struct reactor *reactor;
 	struct backing *backing; /* what the LUN has */
+	struct bk_pool *pool;	 /* NULL: it is not of one */
 	struct backing_settings settings;
 	struct scsi_lun_settings lun_settings;
 	struct scsi_lun *lun;

@@ -206,6 +206,12 @@ static void thick_disk_does_not_claim_unmap(void)
 	disk_prepare(&d);
 	d.settings.thin = false;
 	disk_start(&d);
+	/* A volume is thin whatever is asked. */
+	if (d.store->volume) {
+		CU_ASSERT_TRUE(d.backing->limits.unmap_max > 0);
+		disk_close(&d);
+		return;
+	}
 	disk_none(&d, cdb6(0, 0, 0, 0, 0));
 	disk_in(&d, inquiry(1, 0xb0, 255), 255);
 	CU_ASSERT_EQUAL(be32_load(d.in + 20), 0);
